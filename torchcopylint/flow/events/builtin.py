@@ -12,6 +12,7 @@ from torchcopylint.flow.model import (
     ANY_ELEMENT,
     BUFFERS,
     CONTAINERS,
+    EMPTY,
     LISTS,
     LOCAL,
     TENSORS,
@@ -101,7 +102,7 @@ def _zip(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) 
 def _list(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
     kind = {"tuple": Kind.TUPLE, "set": Kind.SET, "iter": Kind.ITERATOR}.get(name, Kind.LIST)
     if not arguments.positional:
-        return memory.fresh(m, event.site, Object(kind, Sure.PROVEN, text="..."))
+        return memory.fresh(m, event.site, Object(kind, Sure.PROVEN, text="...", flags=frozenset({EMPTY})))
     source = arguments.positional[0]
     if len(source.refs) == 1 and name != "sorted" and _is_sequence(m, source.refs[0]):
         made = memory.fresh(m, event.site, Object(kind, Sure.PROVEN, text="..."))
@@ -199,7 +200,8 @@ def _dict(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str)
     source = arguments.at(0)
     if len(source.refs) == 1 and m.state.object(source.refs[0]).kind is Kind.STATE_DICT:
         return containers.shallow_copy(m, source, event.site, naming.text_of(m, event.out))
-    made = memory.fresh(m, event.site, Object(Kind.DICT, Sure.PROVEN, text="..."))
+    flags = frozenset() if arguments.positional or arguments.keywords else frozenset({EMPTY})
+    made = memory.fresh(m, event.site, Object(Kind.DICT, Sure.PROVEN, text="...", flags=flags))
     for ref in source.refs:
         obj = m.state.object(ref)
         if len(source.refs) == 1 and obj.kind in (Kind.UNKNOWN, Kind.DICT):

@@ -68,7 +68,7 @@ def _item(m: Machine, event: t.Item) -> None:
         m.set(event.out, UNKNOWN if isinstance(base.const, Dotted) else memory.unknown(m, event.site, text))
         return
     slots.field_read(m, base.root, event.site, "item")
-    base = sliced.note(m, base, event)
+    base = sliced.note(m, slots.filled(m, base), event)
     each = memory.by_kind(m, base)
     found = slots.join_values([_item_of(m, one, obj, event, text) for one, obj in m.each(each)])
     if len(each) > 1 and isinstance(found.root, str) and all(_is_display(obj) for _, obj in each):

@@ -49,6 +49,7 @@ def iterate(m: Machine, iterable: Value, site: int, text: str, tag: str = "") ->
         if iterable.kind is Kind.STRING:
             return Value(kind=Kind.STRING)
         return memory.unknown(m, site, f"{text}[...]", f"element{tag}")
+    iterable = slots.filled(m, iterable)
     value = slots.join_values([_element_of(m, iterable, ref, site, text, tag) for ref in m.each(iterable.refs)])
     if value.marks:
         value = value._replace(marks=_of_other_turns(m, value.marks, iterable, site))

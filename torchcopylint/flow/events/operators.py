@@ -12,6 +12,7 @@ from torchcopylint.flow.model import (
     COMPARISONS,
     CONTAINERS,
     DIMENSIONS,
+    EMPTY,
     FIELD,
     INFERENCE,
     LONE,
@@ -380,7 +381,8 @@ _DISPLAYED = {
 
 @handles(t.Make)
 def _make(m: Machine, event: t.Make) -> None:
-    made = memory.fresh(m, event.site, Object(_DISPLAYED[event.kind], Sure.PROVEN, text="..."))
+    flags = frozenset() if event.items else frozenset({EMPTY})
+    made = memory.fresh(m, event.site, Object(_DISPLAYED[event.kind], Sure.PROVEN, text="...", flags=flags))
     ref = made.refs[0]
     apart = len(event.items) <= MAX_ITEMS and not any(event.stars) and event.kind in ("tuple", "list")
     for position, register in enumerate(event.items):

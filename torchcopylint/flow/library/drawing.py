@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchcopylint.flow.model import BUFFERS, CONTAINERS, NDARRAY, Kind, Object, Sure, Value
+from torchcopylint.flow.model import BUFFERS, CONTAINERS, DIMENSIONS, NDARRAY, Kind, Object, Sure, Value
 from torchcopylint.flow.running.machine import Machine
 from torchcopylint.flow.values import memory
 from torchcopylint.flow.values.sites import Arguments, Site
@@ -49,4 +49,4 @@ def draw(m: Machine, op: Op, arguments: Arguments, at: Site) -> Value | None:
 
 def _array(short: str, at: Site) -> Object:
     dtype = "" if short == "choice" else "int64"
-    return Object(Kind.ARRAY, Sure.PROVEN, dtype=dtype, text=f"{at.op}(...)", flags=frozenset({NDARRAY}))
+    return Object(Kind.ARRAY, Sure.PROVEN, dtype=dtype, text=f"{at.op}(...)", flags=frozenset({NDARRAY, DIMENSIONS}))

@@ -56,7 +56,19 @@ _PICKING = frozenset(
 _ORDERING = frozenset({"topk", "sort"})
 """Operations that copy the elements which they put in order."""
 _WITH_DIMENSIONS = frozenset(
-    {"arange", "randperm", "nonzero", "argwhere", "flatnonzero", "argsort", "unique", "view", "reshape", "unsqueeze"}
+    {
+        "arange",
+        "randperm",
+        "permutation",
+        "nonzero",
+        "argwhere",
+        "flatnonzero",
+        "argsort",
+        "unique",
+        "view",
+        "reshape",
+        "unsqueeze",
+    }
 )
 """Operations whose result is never a single number without dimensions."""
 _LASTING = frozenset(

@@ -6,6 +6,7 @@ import re
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.model import (
+    ARGUMENT,
     BUFFERS,
     COMPARISONS,
     DIMENSIONS,
@@ -250,6 +251,9 @@ def is_many(m: Machine, value: Value) -> Sure:
         elif obj.text.endswith("[...]") and not _SEVERAL.search(str(value.root)):
             # What a list holds that was handed in may be one number each: `for index in indices: x[index][0] = 1`.
             return Sure.NOT
+        elif kind is Kind.ARRAY and obj.owner == ARGUMENT and not part:
+            # Who says that he takes an array means no number.
+            found = min(found, obj.sure, Sure.LIKELY)
         elif kind in TENSORS and not part and obj.scalar is Fact.UNKNOWN and "argm" not in obj.text:
             found = min(found, Sure.LIKELY)
         else:

@@ -10,6 +10,7 @@ from torchcopylint.flow.model import (
     ARCHIVE,
     CONTAINERS,
     EARLIER,
+    EMPTY,
     FETCHING,
     FIELD,
     LISTS,
@@ -78,6 +79,16 @@ def join_values(values: list[Value]) -> Value:
         cell = join_cells(cell, Cell(value.refs, value.kind, value.const, value.marks, plain=value.plain))
     roots = {value.root for value in values}
     return Value(cell.refs, cell.kind, cell.const, cell.marks, roots.pop() if len(roots) == 1 else None, cell.plain)
+
+
+def filled(m: Machine, value: Value) -> Value:
+    """What a container is that an element is taken of: `best = {}`, into which nobody has put anything, has none, if it
+    may be another one."""
+    if len(value.refs) < 2:
+        return value
+    objects = {ref: m.state.object(ref) for ref in value.refs}
+    left = tuple(ref for ref, obj in objects.items() if EMPTY not in obj.flags or m.state.slot_names(ref))
+    return value._replace(refs=left) if left else value
 
 
 def bind_slot(m: Machine, slot: Slot, value: Value, site: int, *, weak: bool = False) -> None:
