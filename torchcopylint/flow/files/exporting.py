@@ -156,7 +156,7 @@ def _class(world: World, info: t.ClassInfo, home: Home) -> ClassFacts:
         fields={name: global_type(world, obj) for name, obj in sorted(world.fields(info.number).items())},
         registered=dict(world.registered(info.number)),
         reads=frozenset(e.name for unit in units for e in world.index(unit).of(t.Attribute)),
-        hollow=hollow.has_no_parameters(world, info.number),
+        hollow=hollow.sets_none(world, info.number),
         apart=apart.fields(world, info.number),
         body=class_body_of(home, info, decorators, of_autograd=of_autograd) if plain else None,
         ties=tuple(tie[:4] for tie in ties.of(world, info.number) if not tie.when),

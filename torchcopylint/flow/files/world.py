@@ -29,7 +29,7 @@ from torchcopylint.flow.model import (
     Value,
 )
 from torchcopylint.flow.networks import common_layers
-from torchcopylint.flow.program import children, heirs, training_fields, training_returns
+from torchcopylint.flow.program import children, heirs, hollow, training_fields, training_returns
 from torchcopylint.flow.running.machine import Machine
 from torchcopylint.flow.storages import comparing, field_uses, merged, mixing, written_sides
 from torchcopylint.flow.tapes.index import UnitIndex
@@ -113,6 +113,10 @@ class World(OuterNames):
         """Whether the methods of a class show that a field holds a network: see `field_uses`."""
         local = self.local_class(type_name) if self._called_modules else None
         return local is not None and any((current, name) in self._called_modules for current in self.lineage(local))
+
+    def has_no_parameters(self, number: int) -> bool:
+        """Whether the instances of a class surely have no parameters."""
+        return hollow.has_no_parameters(self, number)
 
     def run(self) -> None:
         """Run every unit of the file."""

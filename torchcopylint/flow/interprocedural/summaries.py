@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchcopylint.base.finding import Role
-from torchcopylint.flow import tape as t
 from torchcopylint.flow.autograd import (
     carrying,
     detaching,
@@ -42,6 +41,7 @@ from torchcopylint.flow.model import (
     Object,
     Sure,
 )
+from torchcopylint.flow.program import hollow
 from torchcopylint.flow.storages import field_uses, renewing, replacing
 from torchcopylint.flow.tapes import exclusion, outer, undone
 from torchcopylint.flow.values import inside, kinds
@@ -182,7 +182,7 @@ def summarise(m: Machine, file: str = "") -> Summary:
         result=result,
         returns_value=bool(m.returned),
         trains=m.trains,
-        unknown=unit.is_generator or (not m.returned and _is_stub(unit)),
+        unknown=unit.is_generator or (not m.returned and hollow.is_stub(unit)),
         parts=parts_of(m, reached, m.returned),
         kept=kept,
         added=added,
@@ -292,13 +292,6 @@ SWITCHES = ("inplace", "in_place")
 def switch_of(unit: Unit) -> str:
     """The parameter that tells a function to write in place, if it has one."""
     return next((p.name for p in unit.parameters if p.name in SWITCHES), "")
-
-
-def _is_stub(unit: Unit) -> bool:
-    """Whether a body does nothing: an abstract method, whose overrides are elsewhere."""
-    idle = (t.Const, t.Load, t.Discard, t.Raise, t.Call, t.Attribute, t.Invoke)
-    ends = not unit.tape or isinstance(unit.tape[-1], t.Raise | t.Discard | t.Const)
-    return ends and len(unit.tape) <= 6 and all(isinstance(event, idle) for event in unit.tape)
 
 
 def argument_paths(m: Machine) -> dict[int, tuple[str, tuple[str, ...]]]:

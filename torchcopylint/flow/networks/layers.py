@@ -186,6 +186,10 @@ def output(
     recording = m.state.mode.recording
     _note_muted(m, site)
     trains_nothing = frozen.trains_nothing(m, function, obj)
+    local = m.world.local_class(obj.type) if trains_nothing else None
+    # A loss is no network: what backward runs over is what it was given, even if nobody knows whether that has a graph.
+    bare = local is not None and m.world.has_no_parameters(local)
+    handing_on = bare and recording is not Fact.NO
     round_again = recurrent.goes_round(m, site)
     given = [*arguments.positional, *arguments.keywords.values()]
     given = [_as_of_now(m, value, result, site) for value in given] if round_again else given
@@ -210,11 +214,14 @@ def output(
             kept = saving.save(m, function, number, Saved(site, f"{name}(...)", "network", name)) if known else [number]
             # Of one of several networks, the graph is known, and not what it needs.
             graph = graph | frozenset(kept)
-            m.module_saves[number] = function
+            if not bare:
+                m.module_saves[number] = function
             if ref not in result.refs:
                 graph |= {runs.branch(m, number, m.runs.groups.get(ref | 1, ref))}
         inference = {INFERENCE} if m.state.mode.inference > 0 and made.kind in (*TENSORS, Kind.UNKNOWN) else set()
-        made = made._replace(flags=made.flags | {OUTPUT} | inference, graph=graph if fact > 0 else frozenset())
+        made = made._replace(
+            flags=made.flags | {OUTPUT} | inference, graph=graph if fact > 0 or handing_on else frozenset()
+        )
         if (made.requires_grad is Fact.UNKNOWN and MIXED not in made.flags) or fact is Fact.NO:
             made = made._replace(requires_grad=fact, leaf=Fact.NO if fact > 0 else made.leaf)
         m.state.set_object(ref, made)

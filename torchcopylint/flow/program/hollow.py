@@ -53,11 +53,27 @@ def _is_below_hollow(world: World, number: int) -> bool:
     """Whether a class has one base, a known class that has no parameters itself."""
     bases = [parent for parent, _ in world.bases(number)]
     parent = bases[0] if len(bases) == 1 else None
-    return parent is not None and number not in world.lineage(parent) and has_no_parameters(world, parent)
+    return parent is not None and number not in world.lineage(parent) and sets_none(world, parent)
 
 
 def has_no_parameters(world: World, number: int) -> bool:
-    """Whether the instances of a class surely have no parameters: it sets nothing, or nothing that could be one."""
+    """Whether the instances of a class surely have no parameters: it sets nothing, or nothing that could be one.
+
+    Who names a base class, whose `forward` is there to be overridden, means one of those that inherit from it.
+    """
+    return sets_none(world, number) and not _is_overridden(world, number)
+
+
+def _is_overridden(world: World, number: int) -> bool:
+    forward = world.method(number, "forward")
+    if forward is None or world.is_own(forward):
+        return forward is not None and is_stub(world.unit(forward))
+    summary = world.summary(forward)
+    return summary is not None and summary.unknown
+
+
+def sets_none(world: World, number: int) -> bool:
+    """Whether what a class itself, and those above it, do to their instances gives these no parameters."""
     if not world.is_own_class(number):
         facts = world.outside.class_facts(number)
         return facts is not None and facts.hollow
@@ -204,3 +220,10 @@ def _is_plain(world: World, number: int, obj: Object) -> bool:
         # A shape: `shape=()`.
         return all(item >= 0 and isinstance(outer[item], t.Const) for item in constant.items)
     return isinstance(constant, t.Const) and isinstance(constant.value, int | float | str)
+
+
+def is_stub(unit: t.Unit) -> bool:
+    """Whether a body does nothing: an abstract method, whose overrides are elsewhere."""
+    idle = (t.Const, t.Load, t.Discard, t.Raise, t.Call, t.Attribute, t.Invoke)
+    ends = not unit.tape or isinstance(unit.tape[-1], t.Raise | t.Discard | t.Const)
+    return ends and len(unit.tape) <= 6 and all(isinstance(event, idle) for event in unit.tape)

@@ -146,7 +146,9 @@ def _method(m: Machine, base: int, name: str, receiver: int, *, looked_at: bool 
         return None
     if obj.kind is Kind.MODULE and name in ("forward", "__call__"):
         # What a network returns has a graph over all of it.
-        return None
+        if not world.has_no_parameters(owner):
+            return None
+        name = "forward"
     made = m.unit.definitions[base] if base >= 0 else None
     of_self = made.__class__ is t.Load and made.name == m.unit.first and m.unit.owner >= 0
     exact = receiver if of_self else owner if obj.owner in ("", LOCAL) and obj.sure is Sure.PROVEN else -1
