@@ -229,7 +229,7 @@ def over(
     saved = {number for number in graph if number >= 0}
     real = {number for number in saved if number in m.saves or number in m.module_saves}
     for ref, obj in m.state.objects_with_graph():
-        met = common(m, obj.graph, saved)
+        met = set[int]() if saved.isdisjoint(obj.graph) else common(m, obj.graph, saved)
         if met:
             what = _FREED if freed and met & real else _RAN
             if what == _FREED:

@@ -385,7 +385,7 @@ def _bound_before(m: Machine, name: str, site: int) -> list[int]:
 
 def _appended(m: Machine, name: str, site: int) -> list[int]:
     """What is put at the end of the list that a name holds."""
-    puts = [e for e in m.index.of(t.Invoke) if e.name == "append" and len(e.arguments) == 1 and e.site < site]
+    puts = (e for e in m.index.appends if e.site < site)
     return [e.arguments[0].register for e in puts if naming.text_of(m, e.base) == name]
 
 
@@ -396,23 +396,20 @@ def _stored_before(m: Machine, text: str, site: int) -> list[int]:
 
 def cuts(m: Machine, event: t.Event) -> tuple[int, str] | None:
     """What an event takes and gives back without a graph, if it is of the kind that does so."""
-    if isinstance(event, t.Invoke | t.Call) and event.arguments:
-        dotted = m.dotted_of(event)
-        if dotted.startswith("torch.") and dotted.count(".") == 1 and dotted[6:] in _CUTTING_FUNCTIONS:
-            return event.arguments[0].register, f"{dotted}()"
-    if isinstance(event, t.Invoke) and event.name in _CUTTING:
-        return event.base, f"{event.name}()"
-    if isinstance(event, t.Attribute) and event.name == "data":
-        return event.base, ".data"
-    if isinstance(event, t.Call | t.Invoke) and event.arguments:
-        dotted = m.dotted_of(event)
-        if dotted in _NUMBERS or dotted.startswith("math."):
-            return event.arguments[0].register, f"{dotted.removeprefix('builtins.')}()"
-    if isinstance(event, t.Operate) and event.symbol in _COMPARISONS:
+    if event.__class__ is t.Attribute:
+        return (event.base, ".data") if event.name == "data" else None
+    if event.__class__ is t.Operate and event.symbol in _COMPARISONS:
         return next((o for o in event.operands if carries(m, o)), event.operands[0]), event.symbol
-    if isinstance(event, t.Invoke | t.Call) and event.arguments and m.dotted_of(event) in (*_WRAPPING, _VARIABLE):
-        return event.arguments[0].register, m.dotted_of(event)
-    return None
+    if event.__class__ is not t.Call and event.__class__ is not t.Invoke:
+        return None
+    dotted = m.dotted_of(event) if event.arguments else ""
+    if dotted.startswith("torch.") and dotted.count(".") == 1 and dotted[6:] in _CUTTING_FUNCTIONS:
+        return event.arguments[0].register, f"{dotted}()"
+    if event.__class__ is t.Invoke and event.name in _CUTTING:
+        return event.base, f"{event.name}()"
+    if dotted in _NUMBERS or dotted.startswith("math."):
+        return event.arguments[0].register, f"{dotted.removeprefix('builtins.')}()"
+    return (event.arguments[0].register, dotted) if dotted in _WRAPPING or dotted == _VARIABLE else None
 
 
 def _leaves_of(m: Machine, refs: Iterable[int], depth: int) -> list[int]:

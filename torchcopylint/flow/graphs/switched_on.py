@@ -44,6 +44,10 @@ def note(m: Machine, register: int, site: int, name: str) -> None:
 
 def _switched(m: Machine, register: int, site: int) -> list[tuple[int, str]]:
     """Where grad is switched on of a loss, or of what it is computed from: the sites, and the names."""
+    switches = _switches_of(m)
+    if not switches:
+        # So it is in nearly every unit, and the way back is long.
+        return []
     found: list[tuple[int, str]] = []
     named: set[str] = set()
     way = WayBack(m, register, MAX_EVENTS)
@@ -54,9 +58,8 @@ def _switched(m: Machine, register: int, site: int) -> list[tuple[int, str]]:
             # Whoever has given it a name can ask that for its gradient: `x = net(y).detach().requires_grad_()`.
             found.append((event.site, _name_given(m, event.out)))
         way.go_on(severed.behind(m, event, site) if severed.cuts(m, event) is None else ())
-    for name in named:
-        found += [(at, name) for at, base in _switches_of(m) if naming.text_of(m, base) == name and at < site]
-    return found
+    switched = [(at, naming.text_of(m, base)) for at, base in switches if at < site]
+    return found + [(at, name) for name in named for at, text in switched if text == name]
 
 
 def _name_given(m: Machine, register: int) -> str:

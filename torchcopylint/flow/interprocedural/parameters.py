@@ -279,11 +279,7 @@ class Parameters(Classes):
                 continue
             if value.const.__class__ is FunctionReference:
                 self.passed_functions.setdefault((unit, name), set()).add(value.const.unit)
-            self._given.setdefault(unit, {}).setdefault(name, True)
-            alone = giving.is_nobody_elses(m, value, site)
-            self._given[unit][name] = self._given[unit][name] and alone
-            if not alone and _is_made_on_host(m, value):
-                self._held.setdefault(unit, set()).add(name)
+            self._note_given(m, unit, name, value, site)
             obj = Object(value.kind)
             for number, ref in enumerate(_without_own_results(m, value.refs, site)):
                 template = as_passed(m.state.object(ref))
@@ -298,6 +294,16 @@ class Parameters(Classes):
                 self._passed_elements[unit, name] = newest.note(m, site, element)
             if known[name].kind is Kind.DICT:
                 self._note_entries(m, unit, name, value, site)
+
+    def _note_given(self, m: Machine, unit: int, name: str, value: Value, site: int) -> None:
+        """Whether a call gives something away. It is asked about only while the answer may change what is known."""
+        given, held = self._given.setdefault(unit, {}), self._held.setdefault(unit, set())
+        is_given = given.setdefault(name, True)
+        on_host = name not in held and _is_made_on_host(m, value)
+        if (is_given or on_host) and not giving.is_nobody_elses(m, value, site):
+            given[name] = False
+            if on_host:
+                held.add(name)
 
     def _note_entries(self, m: Machine, unit: int, name: str, value: Value, site: int) -> None:
         """What a dictionary that is passed holds under keys that are texts: where its entries differ, each is known."""

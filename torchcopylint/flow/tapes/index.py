@@ -252,6 +252,11 @@ class UnitIndex:
         return found
 
     @kept_property
+    def appends(self) -> list[t.Invoke]:
+        """Where one thing is put at the end of what may be a list, in source order."""
+        return [e for e in self.of(t.Invoke) if e.name == "append" and len(e.arguments) == 1]
+
+    @kept_property
     def asked_for_gradient(self) -> frozenset[int]:
         """Where loops take something whose `.grad` is looked at by the name that it gets: the sites of `Iterate`."""
         looks = [self.unit.definitions[event.base] for event in self.of(t.Attribute) if event.name == "grad"]

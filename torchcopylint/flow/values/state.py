@@ -286,7 +286,9 @@ class State:
         for sharer in list(self.sharers.get(ref, ())):
             obj = self.entries.get(sharer)
             if obj.__class__ is Object:
-                self.set_object(sharer, _rename_shares(obj, ref, old))
+                renamed = _rename_shares(obj, ref, old)
+                if renamed is not obj:
+                    self.set_object(sharer, renamed)
         retired = _rename_shares(self.object(ref), ref, old)
         self.set_object(old, _one_of(retired, before) if before.__class__ is Object else retired)
         self.put(ref, None)
@@ -312,7 +314,7 @@ class State:
 
     def objects_with_graph(self) -> list[tuple[int, Object]]:
         """Every object behind which there is a graph."""
-        return [(ref, obj) for ref, obj in self.objects() if obj.graph]
+        return [(ref, obj) for ref, obj in self.entries.items() if obj.__class__ is Object and obj.graph]  # type: ignore[misc]
 
     # -- holders
 
