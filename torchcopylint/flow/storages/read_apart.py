@@ -57,7 +57,8 @@ def _is_of_next_index(m: Machine, fact: ReadAfter, site: int) -> bool:
 def _turns_back(m: Machine, write: int, site: int) -> bool:
     """Whether the arm of a condition with a write ends its turn of the loop, so that what is behind the condition is
     read on another one: `if few: mask[i] = False; continue`."""
-    for branch in m.index.of(t.Branch):
+    # Nearly no unit has such an arm.
+    for branch in m.index.of(t.Branch) if m.index.of(t.Continue) else ():
         if branch.site >= 0 and not any(one.site == site for one in t.events((branch,))):
             for arm in branch.arms:
                 if arm and isinstance(arm[-1], t.Continue) and any(one.site == write for one in t.events(arm)):

@@ -77,10 +77,15 @@ def renewed_names(unit: t.Unit) -> dict[int, tuple[str, ...]]:
             and event.value >= 0
             and not isinstance(unit.definitions[event.value], t.Augment | t.Load | t.Iterate)
         }
-        written = {_written_name(unit, event) for event in t.events(loop.body)} if bound else set()
+        writing = [event for event in t.events(loop.body) if event.__class__ in _WRITING] if bound else []
+        written = {_written_name(unit, event) for event in writing}
         if names := tuple(sorted(bound & written)):
             found[loop.site] = names
     return found
+
+
+_WRITING = frozenset({t.Augment, t.StoreItem, t.Invoke})
+"""Events that may write in place what a name holds."""
 
 
 def _written_name(unit: t.Unit, event: t.Event) -> str:
