@@ -39,8 +39,11 @@ _ASSERTED = "without that, an assertion of the code fails: it counts on what the
 _DELAYED = "the GPU was given half a second of other work before the steps, as it may have had"
 _LENT = {
     "graph": "only what stands in for things from elsewhere has a graph here: it is not seen if they require no grad",
+    "leaves": "only the graph of what stands in for things from elsewhere is shared: it is not seen if that begins there",
     "recording": "nothing here trains what is run: it is not seen if whoever calls it has switched recording off",
 }
+_OWN = {"graph": ("graph", "leaves"), "recording": ("recording",)}
+"""What else is run for a word of `own`: the effect counts if it is seen there as well."""
 
 EFFECTLESS = frozenset({"equivalent", "none"})
 """Words of `confirm` that no run can confirm: nothing goes wrong, the code is only longer than it has to be."""
@@ -241,7 +244,7 @@ def _judged(attempt: Attempt, run: Run, rule: Rule, ask: Ask, label: str) -> Out
             answers[kind, marks] = _asked(ask, attempt, run, kind, marks)
         return answers[kind, marks]
 
-    case = Case(run, attempt.marks, rule.blame, rule.against, rule.raises, asked, rule.told_apart)
+    case = Case(run, attempt.marks, rule.blame, rule.against, rule.raises, asked, rule.told_apart, attempt.script)
     opinions: dict[str, Opinion] = {}
     for word in rule.words:
         opinions[word] = PREDICATES[word](case)
@@ -298,8 +301,9 @@ def _confirmed(attempt: Attempt, run: Run, word: str, evidence: tuple[Evidence, 
     """What a run has shown, with what was guessed for that."""
     if attempt.unwritten and any(_WRITES_LATER in item.text for item in evidence):
         attempt = replace(attempt, guessed=True)
-    if rule.own and not attempt.guessed and _is_lent(attempt, run, word, rule, ask):
-        attempt, evidence = replace(attempt, guessed=True), (*evidence, Evidence("lent", _LENT[rule.own]))
+    for own in _OWN.get(rule.own, ()):
+        if not attempt.guessed and _is_lent(attempt, run, word, rule, ask, own):
+            attempt, evidence = replace(attempt, guessed=True), (*evidence, Evidence("lent", _LENT[own]))
     if "synchronised" in rule.against:
         evidence = (*evidence, Evidence("delayed", _DELAYED))
     return Outcome(Verdict.CONFIRMED, evidence, "", attempt, run)
@@ -308,9 +312,13 @@ def _confirmed(attempt: Attempt, run: Run, word: str, evidence: tuple[Evidence, 
 def _asserts(run: Run, altered: Run | None, rule: Rule) -> bool:
     """Whether the code asserts what a finding complains of: an assertion fails in the altered run, and not in it as it
     is, which it did not end before that for what the finding says."""
-    if altered is None or _raised_as_expected(run, rule):
+    if altered is None or altered.ended != "AssertionError" or _raised_as_expected(run, rule):
         return False
-    return altered.ended == "AssertionError" != run.ended
+    if run.ended != "AssertionError" or not (run.raised and altered.raised):
+        return True
+    # Another assertion failed later, as for what stands in: the one that fails without it held.
+    mine, theirs = run.raised[-1], altered.raised[-1]
+    return theirs.rows[-1:] != mine.rows[-1:] and theirs.time < mine.time
 
 
 def _waits_for_write(attempt: Attempt, rule: Rule) -> bool:
@@ -329,13 +337,14 @@ def _in_order(run: Run) -> bool:
     return True
 
 
-def _is_lent(attempt: Attempt, before: Run, word: str, rule: Rule, ask: Ask) -> bool:
+def _is_lent(attempt: Attempt, before: Run, word: str, rule: Rule, ask: Ask, own: str) -> bool:
     """Whether the effect needs a graph, and only what stands in gave one.
 
     Who hands over a network may have frozen it, and who calls may do so with recording off. Where the code itself fails
-    without the graph, as a backward pass does, it counts on one. `before` is the run with it.
+    without the graph, as a backward pass does, it counts on one: only a graph of what is computed before the steps is
+    shared then. `before` is the run with it, `own` what the other one lacks.
     """
-    twin = attempt.unlent(rule.own) if attempt.unlent is not None else None
+    twin = attempt.unlent(own) if attempt.unlent is not None else None
     if twin is None:
         return False
     twin = replace(twin, whole=attempt.whole)
@@ -348,7 +357,7 @@ def _is_lent(attempt: Attempt, before: Run, word: str, rule: Rule, ask: Ask) -> 
     def asked(kind: str, marks: tuple[int, ...]) -> Run | None:
         return _asked(ask, twin, run, kind, marks)
 
-    case = Case(run, twin.marks, rule.blame, rule.against, rule.raises, asked)
+    case = Case(run, twin.marks, rule.blame, rule.against, rule.raises, asked, script=twin.script)
     return PREDICATES[word](case).seen is not Seen.YES
 
 
@@ -365,7 +374,7 @@ def _is_apart(attempt: Attempt, word: str, rule: Rule, ask: Ask) -> bool:
     def asked(kind: str, marks: tuple[int, ...]) -> Run | None:
         return _asked(ask, twin, run, kind, marks)
 
-    case = Case(run, twin.marks, rule.blame, rule.against, rule.raises, asked)
+    case = Case(run, twin.marks, rule.blame, rule.against, rule.raises, asked, script=twin.script)
     return PREDICATES[word](case).seen is not Seen.YES
 
 

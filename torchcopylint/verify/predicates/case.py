@@ -37,7 +37,7 @@ class Case:
     `run` is the code as it is. `ask` runs the script with an alteration at the marks of some roles and returns the run,
     or `None` if that cannot be had. `against` are the alterations that the page names, `expected` the exceptions as
     (type, beginning or part of the message), `blame` the role that takes the blame. `first` is an alteration that comes
-    before the others, if any.
+    before the others, if any. `script` is what ran.
     """
 
     run: Run
@@ -47,6 +47,7 @@ class Case:
     expected: tuple[tuple[str, str], ...]
     ask: Callable[[str, tuple[int, ...]], Run | None]
     first: str = ""
+    script: str = ""
 
     def at(self, *roles: Role) -> tuple[int, ...]:
         """The indices of the marks with one of these roles."""
@@ -67,6 +68,11 @@ class Case:
         """The marks where torch refuses: those that take the blame, or where what was cut or kept there is met."""
         later = self.blame in (Role.CUT, Role.KEPT)
         return (self.at(Role.READ) if later else ()) or self.blamed
+
+    def statement(self, index: int) -> str:
+        """The text of the rows that a mark stands on, as they ran."""
+        mark = self.marks[index]
+        return "\n".join(self.script.split("\n")[mark.row - 1 : mark.end_row])
 
     def row(self, index: int) -> int | None:
         """The user's row of a mark."""

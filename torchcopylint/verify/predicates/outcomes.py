@@ -13,6 +13,10 @@ from torchcopylint.verify.predicates.case import ALTERED, DISCARDED, Case, Opini
 
 _UNUSED = "it computes one number of what nobody uses afterwards, and what for cannot be seen"
 
+_COPIED = "it copies what it is called on, and the program does the same with the copy"
+_COPY = re.compile(r"\.clone\([^()]*\)\s*(?:#.*)?$|^\s*copy\.(?:deep)?copy\(")
+"""A statement that makes a copy, and nothing else of it."""
+
 _UNFIT = "in the place of what it is computed from it raises {}, so that what it is meant for cannot be seen"
 
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]+\b|(?<![.\d])\d{14,15}(?![.\d])")
@@ -193,6 +197,8 @@ def result_lost(case: Case) -> Opinion:
     if back is not None and not back.failed:
         if _only_reduces(case.run, back):
             return Opinion(Seen.HARMLESS, (Evidence("unused", _UNUSED),))
+        if all(_COPY.search(case.statement(m)) for m in marks) and not difference(case.run, back, gradients=True):
+            return Opinion(Seen.HARMLESS, (Evidence("unused", _COPIED),))
         if back.ended and back.ended != case.run.ended and not _is_elsewhere(back, set(marks)):
             # Nobody means to put it there; who reads what an interpreter shows, say, holds nothing.
             return Opinion(Seen.HARMLESS, (Evidence("unused", _UNFIT.format(back.ended)),))

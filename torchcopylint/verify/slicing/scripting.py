@@ -23,6 +23,7 @@ from torchcopylint.verify.slicing.opening import opened
 from torchcopylint.verify.slicing.pieces import Piece, Pieces, pieces_of, unknown_in
 from torchcopylint.verify.slicing.plans import Plan, Plans
 from torchcopylint.verify.slicing.prune import LEFT_OUT
+from torchcopylint.verify.slicing.refreshing import is_refreshed
 from torchcopylint.verify.slicing.script import Script, assemble, marks_of, names_spoken, prelude
 from torchcopylint.verify.slicing.sizes import Setting
 from torchcopylint.verify.slicing.source import FunctionNode, NotRunnable, Scope, Source, names_in, scopes_at, walked
@@ -162,13 +163,17 @@ class Scripting:
 
     def _unlent(self, plan: Plan, setting: Setting, text: str) -> Callable[[str], Attempt | None]:
         """What writes the same script with nothing that stands in requiring grad, and, where it is about `recording`
-        and nothing in the file trains, with that off for what is called; if that is another script."""
+        and nothing in the file trains, with that off for what is called; or with inputs that are `leaves`; if that is
+        another script."""
 
         def made(own: str) -> Attempt | None:
             if own == "recording" and self._trains:
                 return None
             now = self.script
-            attempt = self.written(plan, replace(setting, frozen=True, grad=False, unrecorded=own == "recording"))
+            if own == "leaves":
+                attempt = self.written(plan, replace(setting, leaves=True))
+            else:
+                attempt = self.written(plan, replace(setting, frozen=True, grad=False, unrecorded=own == "recording"))
             self.script = now
             return attempt if attempt is not None and attempt.script != text else None
 
@@ -293,8 +298,11 @@ class Scripting:
 
     @cached_property
     def _nobody_writes(self) -> bool:
-        """Whether it is only assumed that what is shared is written, and nothing in the file does."""
-        return self.driver.written_later() and not is_written(self.source.tree, self.plans.rows)
+        """Whether it is only assumed that what is shared is written and then used: nothing in the file writes it, or
+        all uses have it shared anew."""
+        if not self.driver.written_later():
+            return False
+        return not is_written(self.source.tree, self.plans.rows) or is_refreshed(self.scopes, self.plans.rows)
 
     @cached_property
     def _backwards(self) -> set[str]:

@@ -169,7 +169,8 @@ class Values(ABC):
                 self.assumed.append(f"some elements of `{name}` are NaN")
                 text = f"({text}).masked_fill(torch.rand({written}) > 0.5, float('nan'))"
             # `NO_LEAF` is what such a text ends with.
-            text += " * 1.0" if (setting.grad or known) and not setting.spread else ""
+            computed = known or (setting.grad and not setting.leaves)
+            text += " * 1.0" if computed and not setting.spread else ""
             if known:
                 self.assumed.append(f"`{name}` has a graph, since a module computes it")
                 return text

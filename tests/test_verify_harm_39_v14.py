@@ -1,0 +1,144 @@
+"""What happens and does no harm, or happens only as somebody hands over what nobody has to, each with a twin of which
+the opposite holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from test_verify_programs import the, verified
+
+from torchcopylint.base.verification import Verdict
+from torchcopylint.verify.run import Verifier
+
+DROPPED = """\
+import torch
+
+
+def scaled(given: torch.Tensor):
+    x = given.sigmoid()
+    kept = x{copied}
+    x.clone()
+    x.mul_(3)
+    return kept, x
+"""
+
+TWICE = """\
+import torch
+from elsewhere import Policy, Value
+
+
+class Agent:
+    def __init__(self, shared: bool):
+        self.shared = shared
+        self.policy = Policy(4)
+        self.value = Value(4)
+
+    def update(self, state: torch.Tensor):
+        acted = torch.exp(self.policy(state))
+        if self.shared:
+            valued = {shared}
+        else:
+            valued = {own}
+        loss = acted.pow(2).mean()
+        value_loss = valued.pow(2).mean()
+        if self.shared:
+            loss = loss + value_loss
+        loss.backward()
+        if not self.shared:
+            value_loss.backward()
+"""
+
+REPLACED = """\
+import torch
+from torch import nn
+
+
+def replaced(conv: nn.Conv2d):
+    new = nn.Conv2d(conv.in_channels, conv.out_channels, 3)
+    new.weight.copy_(torch.zeros(1))
+    return new
+
+
+{training}
+"""
+
+SURROGATE = """\
+import copy
+
+import torch
+from torch import nn
+
+
+class Target:
+    def __init__(self, net: nn.Module):
+        self.net = net
+        self.target = copy.deepcopy(net)
+        self.optimizer = torch.optim.SGD(self.net.parameters(), lr=0.1)
+
+    def follow(self):
+        for ours, kept in zip(self.net.parameters(), self.target.parameters()):
+            kept.data = ours.data
+
+    def loss(self, x):
+        {before}
+        return (self.net(x) - self.target(x)).pow(2).mean()
+"""
+
+LESSON = """\
+import numpy as np
+import torch
+from elsewhere import measured
+
+
+def test_sharing():
+    n = np.ones(3)
+    t = torch.from_numpy(n)
+    np.add(n, 1, out=n)
+    {shown}
+    print(t.sum())
+    assert measured(t) == 40
+"""
+
+
+@pytest.fixture(scope="module")
+def verifier() -> Iterator[Verifier]:
+    with Verifier(timeout=20) as one:
+        yield one
+
+
+def _is_confirmed(text: str, code: str, verifier: Verifier) -> bool:
+    return verified(text, the(text, code), verifier).verdict is Verdict.CONFIRMED
+
+
+@pytest.mark.parametrize(("copied", "is_confirmed"), [(".clone()", False), ("[:]", True)])
+def test_a_copy_that_is_dropped(copied: str, is_confirmed: bool, verifier: Verifier) -> None:
+    # Had the copy been kept, nothing would be different, unless what is written then is held by somebody else as well.
+    assert _is_confirmed(DROPPED.format(copied=copied), "TCL602", verifier) == is_confirmed
+
+
+@pytest.mark.parametrize(("own", "is_confirmed"), [("torch.exp(self.value(state))", False), ("acted * 2", True)])
+def test_a_graph_that_two_losses_share(own: str, is_confirmed: bool, verifier: Verifier) -> None:
+    # That a batch has a graph of its own, which both losses run over, is nobody's.
+    assert _is_confirmed(TWICE.format(shared="acted * 3", own=own), "TCL312", verifier) == is_confirmed
+
+
+@pytest.mark.parametrize(
+    ("training", "is_confirmed"), [("LARGEST = 3", False), ("replaced(nn.Conv2d(4, 4, 3))", True)]
+)
+def test_a_write_that_is_refused_unless_nothing_is_recorded(
+    training: str, is_confirmed: bool, verifier: Verifier
+) -> None:
+    # Nothing here trains: who replaces layers may have switched recording off.
+    assert _is_confirmed(REPLACED.format(training=training), "TCL201", verifier) == is_confirmed
+
+
+@pytest.mark.parametrize(("before", "is_confirmed"), [("self.follow()", False), ("pass", True)])
+def test_what_is_shared_anew_before_each_use(before: str, is_confirmed: bool, verifier: Verifier) -> None:
+    assert _is_confirmed(SURROGATE.format(before=before), "TCL102", verifier) == is_confirmed
+
+
+@pytest.mark.parametrize(("shown", "is_confirmed"), [("assert (t == 2).all()", False), ("assert (t > 0).all()", True)])
+def test_an_assertion_that_holds_before_another_fails(shown: str, is_confirmed: bool, verifier: Verifier) -> None:
+    # What stands in is no 40, and that says nothing of what is asserted before.
+    assert _is_confirmed(LESSON.format(shown=shown), "TCL401", verifier) == is_confirmed
