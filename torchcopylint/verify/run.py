@@ -227,6 +227,7 @@ class Verifier:
     def _request(self, attempt: Attempt, kind: str, marks: tuple[int, ...]) -> dict[str, Any]:
         return {
             "script": attempt.script,
+            "fixed": attempt.fixed,
             "marks": [
                 {
                     "row": m.row,

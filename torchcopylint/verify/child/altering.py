@@ -11,9 +11,8 @@ import copy
 from typing import Any
 
 from .chains import chains_in, local_names
-from .instrument import OBSERVER, Numbered, call
+from .instrument import OBSERVER, Numbered, Replacements, call
 
-Replacements = dict[int, list[ast.stmt]]
 DISCARDED = "discarded_result"
 """The name that a discarded result gets; the predicates know it."""
 

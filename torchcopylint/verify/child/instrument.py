@@ -16,6 +16,8 @@ FILENAME = "<script>"
 OBSERVER = "_tcl_"
 AT = "_tcl_at_"
 
+Replacements = dict[int, list[ast.stmt]]
+"""By the number of a statement, what stands in its place."""
 _BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _UNTOUCHED = (ast.Global, ast.Nonlocal, ast.Import, ast.ImportFrom, ast.Pass)
@@ -94,21 +96,28 @@ def _covers(statement: ast.stmt, where: Where, mark: dict[str, Any]) -> bool:
     return (where.row, statement.col_offset + 1) <= begin and end <= last
 
 
-def instrumented(numbered: Numbered, replaced: dict[int, list[ast.stmt]], *, altered: bool = True) -> ast.Module:
-    """The script with hooks around its statements; statements in `replaced` give way to what stands there.
-
-    A replacement is treated as one statement of the same number. `altered`: parts of the tree may have no place yet.
-    """
+def instrumented(numbered: Numbered) -> list[list[ast.stmt]]:
+    """The statements of a script with hooks around them, for each at module level what becomes of it."""
     numbers = {id(statement): number for number, statement in enumerate(numbered.statements)}
-    tree = numbered.tree
-    tree.body = _block(tree.body, numbers, replaced, module=True)
-    for number, body in replaced.items() if altered else ():
-        for statement in body:
-            _placed(statement, numbered.statements[number])
-    for statement in numbered.statements if altered else ():
-        if getattr(statement, "altered", False):
-            ast.fix_missing_locations(statement)
-    return tree
+    return [_block([statement], numbers, {}) for statement in numbered.tree.body]
+
+
+def instrumented_one(
+    numbered: Numbered, statement: ast.stmt, numbers: dict[int, int], replaced: Replacements, altered: range
+) -> list[ast.stmt]:
+    """A statement at module level with hooks; statements in `replaced` give way to what stands there.
+
+    A replacement is treated as one statement of the same number. Those of the numbers `altered` may have parts without
+    a place.
+    """
+    made = _block([statement], numbers, replaced)
+    for number in altered:
+        for part in replaced.get(number, ()):
+            _placed(part, numbered.statements[number])
+    for number in altered:
+        if getattr(numbered.statements[number], "altered", False):
+            ast.fix_missing_locations(numbered.statements[number])
+    return made
 
 
 def _placed(made: ast.stmt, near: ast.stmt) -> None:
@@ -118,9 +127,7 @@ def _placed(made: ast.stmt, near: ast.stmt) -> None:
     ast.fix_missing_locations(made)
 
 
-def _block(
-    body: list[ast.stmt], numbers: dict[int, int], replaced: dict[int, list[ast.stmt]], *, module: bool = False
-) -> list[ast.stmt]:
+def _block(body: list[ast.stmt], numbers: dict[int, int], replaced: Replacements) -> list[ast.stmt]:
     out: list[ast.stmt] = []
     for index, statement in enumerate(body):
         number = numbers[id(statement)]
@@ -132,7 +139,7 @@ def _block(
     return out
 
 
-def _inner(statement: ast.stmt, numbers: dict[int, int], replaced: dict[int, list[ast.stmt]]) -> None:
+def _inner(statement: ast.stmt, numbers: dict[int, int], replaced: Replacements) -> None:
     """Instrument the blocks inside a compound statement, in place."""
     if isinstance(statement, ast.ClassDef):
         # Statements of a class body would leave names in the class.
@@ -152,7 +159,7 @@ def _inner(statement: ast.stmt, numbers: dict[int, int], replaced: dict[int, lis
 
 
 def _hooked(
-    statement: ast.stmt, number: int, numbers: dict[int, int], replaced: dict[int, list[ast.stmt]]
+    statement: ast.stmt, number: int, numbers: dict[int, int], replaced: Replacements
 ) -> list[ast.stmt]:
     if isinstance(statement, _DEFINITIONS):
         _inner(statement, numbers, replaced)

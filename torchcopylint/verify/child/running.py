@@ -17,7 +17,7 @@ from typing import Any
 
 import torch
 
-from . import altered, altering, blank, chains, clock, drawn, guard, instrument, kernel
+from . import altered, altering, blank, chains, clock, compiled, drawn, guard, kernel
 from .observe import EVERYTHING, Observer, Writes
 
 try:
@@ -280,18 +280,14 @@ def series(directory: str) -> Callable[[dict[str, Any]], str]:
 
 def _run(request: dict[str, Any], protect: Callable[[], tuple[guard.Guard, list[str]]]) -> str:
     try:
-        numbered = instrument.parse(request["script"])
+        head, numbered = compiled.parsed(request["script"], int(request.get("fixed", 0)))
         marks = request["marks"]
         marked = [numbered.numbers(mark) for mark in marks]
-        kind = request["alter"]["kind"]
+        kind, at = request["alter"]["kind"], [marks[index] for index in request["alter"]["marks"]]
         # Before anything is rewritten: what the marked statements name.
         named = {n: chains.chains_of(numbered.statements[n]) for numbers in marked for n in numbers}
-        replaced = altering.alter(numbered, kind, [marks[index] for index in request["alter"]["marks"]])
-        tree = instrument.instrumented(numbered, replaced, altered=bool(kind))
-        try:
-            code = compile(tree, instrument.FILENAME, "exec")
-        except TypeError:  # a part has no place
-            code = compile(ast.fix_missing_locations(tree), instrument.FILENAME, "exec")
+        replaced = altering.alter(numbered, kind, at)
+        codes = compiled.code_of(head, numbered, request["script"], kind, at, replaced)
     except (SyntaxError, ValueError, RecursionError, altering.CannotAlter) as refused:
         return json.dumps({"failed": f"{type(refused).__name__}: {refused}"[:300]})
     if request["device"].startswith("cuda") and not torch.cuda.is_available():
@@ -325,7 +321,8 @@ def _run(request: dict[str, Any], protect: Callable[[], tuple[guard.Guard, list[
         warnings.simplefilter("ignore")
         try:
             with altered.around(kind), Writes(observer) if "writes" in observer.looks else contextlib.nullcontext():
-                exec(code, names)
+                for code in codes:
+                    exec(code, names)
         except BaseException as caught:  # a script may raise anything, SystemExit included
             error = caught
         answer = observer.finish(error, names)

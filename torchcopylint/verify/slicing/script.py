@@ -41,13 +41,42 @@ def prelude(seed: int, device: str) -> str:
 
 
 class Placed:
-    """A node's span in the user's file and in the script."""
+    """A node in the user's file, and the one that was written of it. Spans are found when they are asked for."""
 
-    __slots__ = ("here", "there")
+    __slots__ = ("_here", "_lines", "_there", "_written")
 
-    def __init__(self, there: Span, here: Span) -> None:
-        self.there = there
-        self.here = here
+    def __init__(self, there: ast.AST, lines: tuple[str, ...], here: ast.AST, written: tuple[str, ...]) -> None:
+        self._there, self._lines = there, lines
+        self._here, self._written = here, written
+
+    @property
+    def there(self) -> Span:
+        """Its span in the user's file."""
+        return _span(self._there, self._lines)
+
+    @property
+    def here(self) -> Span:
+        """Its span in the text that was written."""
+        return _span(self._here, self._written)
+
+    @property
+    def rows(self) -> tuple[int, int]:
+        """The rows on which it begins, in the text and in the file."""
+        return self._here.lineno, self._there.lineno  # type: ignore[attr-defined]
+
+    def covers(self, span: Span) -> bool:
+        """Whether a span of the user's file lies in it."""
+        first, last = self._there.lineno, self._there.end_lineno  # type: ignore[attr-defined]
+        if first > span.start.row or last < span.end.row:
+            return False
+        there = self.there
+        return there.start <= span.start and span.end <= there.end
+
+
+def _span(node: ast.AST, lines: tuple[str, ...]) -> Span:
+    span = span_of(node, lines)
+    assert span is not None
+    return span
 
 
 def placed_in(module: ast.Module, text: str, lines: tuple[str, ...]) -> Iterator[Placed]:
@@ -61,9 +90,8 @@ def placed_in(module: ast.Module, text: str, lines: tuple[str, ...]) -> Iterator
         one, two = pending.pop()
         if type(one) is not type(two):
             continue
-        there, here = span_of(one, lines), span_of(two, written)
-        if there is not None and here is not None:
-            yield Placed(there, here)
+        if getattr(one, "end_lineno", None) is not None and getattr(two, "end_lineno", None) is not None:
+            yield Placed(one, lines, two, written)
         parts, others = children(one), children(two)
         if len(parts) == len(others):
             pending.extend(zip(parts, others, strict=True))
@@ -90,7 +118,7 @@ def begins_of(placed: Iterable[Placed]) -> dict[int, int]:
     found: dict[int, int] = {}
     for item in placed:
         # A statement comes before its parts, and is what a row of the script stands for.
-        found.setdefault(item.here.start.row, item.there.start.row)
+        found.setdefault(*item.rows)
     return found
 
 
@@ -124,10 +152,10 @@ class Script:
         best: Placed | None = None
         rows = 0
         for above, part in self.parts():
-            if not part.placed or not _covers(part.placed[0], span):
+            if not part.placed or not part.placed[0].covers(span):
                 continue
             for item in part.placed:
-                if _covers(item, span) and (best is None or _smaller(item.there, best.there)):
+                if item.covers(span) and (best is None or _smaller(item.there, best.there)):
                     best, rows = item, above
         return _moved(best.here, rows) if best is not None else None
 
@@ -135,10 +163,6 @@ class Script:
 def assemble(before: str, written: Sequence[Written], after: str) -> Script:
     """A script of the user's statements as they are written, and what goes around them."""
     return Script(before.rstrip("\n") + "\n\n\n", tuple(part for part in written if part.text), after)
-
-
-def _covers(item: Placed, span: Span) -> bool:
-    return item.there.start <= span.start and span.end <= item.there.end
 
 
 def _moved(span: Span, rows: int) -> Span:

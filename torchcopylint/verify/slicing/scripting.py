@@ -28,7 +28,7 @@ from torchcopylint.verify.slicing.script import Script, assemble, marks_of, name
 from torchcopylint.verify.slicing.sizes import Setting
 from torchcopylint.verify.slicing.source import FunctionNode, NotRunnable, Scope, Source, names_in, scopes_at, walked
 from torchcopylint.verify.slicing.standins import helpers, layers_guessed
-from torchcopylint.verify.slicing.switches import frozen
+from torchcopylint.verify.slicing.switches import called_at_top, frozen
 from torchcopylint.verify.slicing.taking import is_taken_singly
 from torchcopylint.verify.slicing.things import USED, Thing, find, is_bare, kind_of
 from torchcopylint.verify.slicing.turns import often
@@ -104,6 +104,7 @@ class Scripting:
         head = [prelude(setting.seed, self._made_on), helpers(maker.helpers | needed, setting, self._wanted)]
         classes = [text for text in maker.definitions if text.startswith(("class ", "def "))]
         variables = [text for text in maker.definitions if not text.startswith(("class ", "def "))]
+        fixed = "\n\n".join(part.strip("\n") for part in head if part.strip()).count("\n") + 1
         head += [*before, *classes, "\n".join(bindings)]
         graded = [f"give_gradients({name})" for name in maker.modules if name.isidentifier()] if setting.graded else []
         maker.assumed += [f"the parameters of `{name[15:-1]}` have gradients" for name in graded]
@@ -136,6 +137,7 @@ class Scripting:
             unwritten=bool(plan.targets) and self._nobody_writes,
             unlent=self._unlent(plan, setting, script.text) if not setting.frozen else None,
             apart=self._made_apart(plan, setting, kept) if not setting.apart else None,
+            fixed=fixed,
             partial=bool(maker.standins or self._moved)
             or plan.cut
             or bool(self._opened)
@@ -163,11 +165,11 @@ class Scripting:
 
     def _unlent(self, plan: Plan, setting: Setting, text: str) -> Callable[[str], Attempt | None]:
         """What writes the same script with nothing that stands in requiring grad, and, where it is about `recording`
-        and nothing in the file trains, with that off for what is called; or with inputs that are `leaves`; if that is
-        another script."""
+        and nothing in the file trains or calls it as a program does, with that off for what is called; or with inputs
+        that are `leaves`; if that is another script."""
 
         def made(own: str) -> Attempt | None:
-            if own == "recording" and self._trains:
+            if own == "recording" and (self._trains or self._is_called):
                 return None
             now = self.script
             if own == "leaves":
@@ -295,6 +297,13 @@ class Scripting:
             or (isinstance(node, ast.Name) and node.id in _OF_TRAINING)
             for node in walked(self.source.tree)
         )
+
+    @cached_property
+    def _is_called(self) -> bool:
+        """Whether the steps stand where an object is made, or in what the file itself calls at module level."""
+        inner = {scopes[-1].name for scopes in self.scopes if scopes}
+        names = {scope.name for scopes in self.scopes for scope in scopes[:1]}
+        return "__init__" in inner or bool(names & called_at_top(self.source.tree))
 
     @cached_property
     def _nobody_writes(self) -> bool:

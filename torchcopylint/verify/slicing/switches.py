@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Mapping
 
-from torchcopylint.verify.slicing.source import walked
+from torchcopylint.verify.slicing.source import children, walked
 
 _SWITCHING = frozenset({"requires_grad_", "detach_"})
 _BLOCKS = (ast.For, ast.AsyncFor, ast.With, ast.AsyncWith, ast.Try)
@@ -93,3 +93,33 @@ def _plain(
             yield from _plain((*node.body, *getattr(node, "orelse", ())), inner, always=always)
         else:
             yield node, through, always
+
+
+_OFF = ("no_grad", "inference_mode", "set_grad_enabled")
+
+
+def called_at_top(tree: ast.Module) -> set[str]:
+    """The names that a file calls at module level, or in what it calls there, outside of blocks that say whether
+    autograd records."""
+    functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+    found: set[str] = set()
+    pending: list[ast.AST] = [node for node in tree.body if not isinstance(node, _DEFINITIONS)]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, _DEFINITIONS) or (isinstance(node, ast.With) and _says(node.items)):
+            continue
+        if isinstance(node, ast.Call):
+            name = ast.unparse(node.func)
+            if name not in found and name in functions and not _says(functions[name].decorator_list):
+                pending += functions[name].body
+            found.add(name)
+        pending += children(node)
+    return found
+
+
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+
+
+def _says(parts: Iterable[ast.AST]) -> bool:
+    """Whether contexts or decorators say whether autograd records."""
+    return any(word in ast.unparse(part) for part in parts for word in _OFF)
