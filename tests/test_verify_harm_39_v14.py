@@ -3,13 +3,20 @@ the opposite holds."""
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
+from typing import Any
 
+import numpy as np
 import pytest
+import torch
 from test_verify_programs import the, verified
 
 from torchcopylint.base.verification import Verdict
+from torchcopylint.verify.child import compiled
 from torchcopylint.verify.run import Verifier
+from torchcopylint.verify.slicing.cutting import without_jumps
+from torchcopylint.verify.slicing.helpers import HELPERS
 
 DROPPED = """\
 import torch
@@ -123,9 +130,7 @@ def test_a_graph_that_two_losses_share(own: str, is_confirmed: bool, verifier: V
     assert _is_confirmed(TWICE.format(shared="acted * 3", own=own), "TCL312", verifier) == is_confirmed
 
 
-@pytest.mark.parametrize(
-    ("training", "is_confirmed"), [("LARGEST = 3", False), ("replaced(nn.Conv2d(4, 4, 3))", True)]
-)
+@pytest.mark.parametrize(("training", "is_confirmed"), [("LARGEST = 3", False), ("replaced(nn.Conv2d(4, 4, 3))", True)])
 def test_a_write_that_is_refused_unless_nothing_is_recorded(
     training: str, is_confirmed: bool, verifier: Verifier
 ) -> None:
@@ -142,3 +147,39 @@ def test_what_is_shared_anew_before_each_use(before: str, is_confirmed: bool, ve
 def test_an_assertion_that_holds_before_another_fails(shown: str, is_confirmed: bool, verifier: Verifier) -> None:
     # What stands in is no 40, and that says nothing of what is asserted before.
     assert _is_confirmed(LESSON.format(shown=shown), "TCL401", verifier) == is_confirmed
+
+
+def test_what_each_turn_makes_is_another_one() -> None:
+    names: dict[str, Any] = {"np": np, "torch": torch}
+    exec(HELPERS["renewed"], names)
+    renewed = names["renewed"]
+    array, leaf = np.zeros(2), torch.zeros(2, requires_grad=True)
+    assert not np.shares_memory(renewed(array), array)
+    assert renewed(leaf).is_leaf
+    assert renewed(leaf).requires_grad
+    assert not renewed(leaf * 1.0).is_leaf
+    assert not renewed(leaf.detach()).requires_grad
+
+
+def test_what_stands_in_a_loop_no_more_does_not_leave_it() -> None:
+    (loop,) = ast.parse("for x in y:\n    if x:\n        break\n    for z in x:\n        continue").body
+    assert isinstance(loop, ast.For)
+    assert [ast.unparse(without_jumps(part)) for part in loop.body] == [
+        "if x:\n    pass",
+        "for z in x:\n    continue",
+    ]
+
+
+def _codes(script: str, kind: str = "", row: int = 0) -> list[Any]:
+    head, numbered = compiled.parsed(script, 2)
+    marks = [{"row": row, "end_row": row, "column": 0, "end_column": 0}] if kind else []
+    return compiled.code_of(head, numbered, script, kind, marks, {})
+
+
+def test_what_two_scripts_have_in_common_is_compiled_once() -> None:
+    before = _codes("import torch\ntorch.zeros(1)\nx = 1\ny = x + 1\n")
+    after = _codes("import torch\ntorch.zeros(1)\nx = 2\ny = x + 1\n")
+    assert [one is two for one, two in zip(before, after, strict=True)] == [True, True, False, True]
+    # What was altered is nobody else's, and another row is another code.
+    assert _codes("import torch\ntorch.zeros(1)\nx = 1\ny = x + 1\n", "copies", 4)[3] is not before[3]
+    assert _codes("import torch\ntorch.zeros(1)\nx = 1\n\ny = x + 1\n")[3] is not before[3]

@@ -39,10 +39,10 @@ _ASSERTED = "without that, an assertion of the code fails: it counts on what the
 _DELAYED = "the GPU was given half a second of other work before the steps, as it may have had"
 _LENT = {
     "graph": "only what stands in for things from elsewhere has a graph here: it is not seen if they require no grad",
-    "leaves": "only the graph of what stands in for things from elsewhere is shared: it is not seen if that begins there",
+    "leaves": "it needs the graph behind what stands in for things from elsewhere: it is not seen if that begins there",
     "recording": "nothing here trains what is run: it is not seen if whoever calls it has switched recording off",
 }
-_OWN = {"graph": ("graph", "leaves"), "recording": ("recording",)}
+_OWN = {"graph": ("graph", "leaves"), "leaves": ("leaves",), "recording": ("recording",)}
 """What else is run for a word of `own`: the effect counts if it is seen there as well."""
 
 EFFECTLESS = frozenset({"equivalent", "none"})

@@ -158,9 +158,7 @@ def _inner(statement: ast.stmt, numbers: dict[int, int], replaced: Replacements)
             setattr(statement, field, _block(block, numbers, replaced))
 
 
-def _hooked(
-    statement: ast.stmt, number: int, numbers: dict[int, int], replaced: Replacements
-) -> list[ast.stmt]:
+def _hooked(statement: ast.stmt, number: int, numbers: dict[int, int], replaced: Replacements) -> list[ast.stmt]:
     if isinstance(statement, _DEFINITIONS):
         _inner(statement, numbers, replaced)
         return [statement]

@@ -2,8 +2,9 @@
 
 Request: {"script": str, "marks": [{row, end_row, column, end_column}], "alter": {"kind": str, "marks": [int]},
 "seed": int, "seconds": float, "memory": int, "device": str, "quiet": bool, "few": bool, "looks": [str],
-"within": [int], "scout": bool, "processor": float, "fixed": int}, where `seconds` are those of the wall, and `processor` those of the
-processor, 0 for no bound, and `fixed` rows of the script stand before all that is a user's. Answer: {"end": str, "text": str}, where `end` says how the script's process ended and `text`
+"within": [int], "scout": bool, "processor": float, "fixed": int}, where `seconds` are those of the wall, and
+`processor` those of the processor, 0 for no bound, and `fixed` rows of the script stand before all that is a user's.
+Answer: {"end": str, "text": str}, where `end` says how the script's process ended and `text`
 is what it wrote, untouched: only the parent decides whether it is well formed. {"rest": true} is answered when every
 process of a script has been killed. {"ahead": true, "seconds": float, "memory": int, "device": str} gets no
 answer: a process is forked and guarded for what comes next. Nor does a request with {"beside": true}, which may come

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 from torchcopylint.base.finding import Role
 from torchcopylint.base.verification import Evidence
 from torchcopylint.verify.observed import Name, Run
 from torchcopylint.verify.predicates.case import ALTERED, Case, Opinion, Seen, shortest, statements_of, text_of, without
 from torchcopylint.verify.predicates.outcomes import short
+
+_STANDING = re.compile(r'^class (\w+)\(.*\):\n    """Stands in for', re.MULTILINE)
+"""The classes of a script that stand in for models."""
 
 
 def gradient_differs(case: Case) -> Opinion:
@@ -237,7 +242,9 @@ def not_held(case: Case) -> Opinion:
     compared = False
     for kind, run in case.altered((("skipped", case.at(Role.KEPT) or case.blamed),)):
         compared = True
-        lost = shortest(mine - run.unheld)
+        # What a model that stands in has inside of it is nobody's.
+        standing = set(_STANDING.findall(case.script))
+        lost = shortest(name for name in mine - run.unheld if name[0].partition(".")[0] not in standing)
         if lost:
             row = case.row(case.blamed[0])
             text = f"after line {row}, no optimizer holds {text_of(lost[0])}"

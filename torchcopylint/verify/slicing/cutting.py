@@ -54,3 +54,19 @@ def _instead(node: ast.stmt) -> list[ast.stmt]:
         target.ctx = ast.Store()  # type: ignore[attr-defined]
         made.append(ast.Assign([target], call, lineno=node.lineno))
     return [ast.fix_missing_locations(ast.copy_location(part, node)) for part in made]
+
+
+class _Jumpless(Rewriter):
+    def visit(self, node: ast.AST) -> ast.AST | list[ast.stmt] | None:
+        if isinstance(node, ast.Break | ast.Continue):
+            return ast.copy_location(ast.Pass(), node)
+        if isinstance(node, ast.expr | ast.For | ast.AsyncFor | ast.While | ast.FunctionDef | ast.ClassDef):
+            return node
+        return self.generic_visit(node)
+
+
+def without_jumps(statement: ast.stmt) -> ast.stmt:
+    """A statement that may be changed, and stands in a loop no more: what would leave that, or go on with it, does
+    nothing."""
+    (made,) = listed(_Jumpless().visit(statement))
+    return made

@@ -73,11 +73,14 @@ def descent(module):
 ''',
     "renewed": '''
 def renewed(value):
-    """Another one of a tensor, with a graph of its own if it has one, as each turn of a loop makes one."""
+    """Another one of a tensor or array, with a graph of its own if it has one, as each turn of a loop makes one."""
+    if isinstance(value, np.ndarray):
+        return value.copy()
     if not torch.is_tensor(value):
         return type(value)(map(renewed, value)) if type(value) in (list, tuple) else value
     other = value.detach().clone()
-    return other.requires_grad_() * 1.0 if value.requires_grad else other
+    other.requires_grad_(value.requires_grad)
+    return other if value.is_leaf else other * 1.0
 ''',
     "first_time": '''
 def first_time(row, seen=set()):

@@ -13,7 +13,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from torchcopylint.verify.slicing import tables
-from torchcopylint.verify.slicing.cutting import Cutter, listed
+from torchcopylint.verify.slicing.cutting import Cutter, listed, without_jumps
 from torchcopylint.verify.slicing.prune import allowed, shows_progress
 from torchcopylint.verify.slicing.source import FunctionNode, bound_by, changed_by, cloned, fields_set, names_in, walked
 from torchcopylint.verify.slicing.switches import gone_through, sets_mode, switched
@@ -234,7 +234,7 @@ class Narrower:
             shell.iter = ast.copy_location(ast.parse("range(2)", mode="eval").body, node)  # type: ignore[attr-defined]
             self.assumed.append(f"the loop of line {node.lineno} turns twice")
         elif isinstance(node, ast.For) and hard and isinstance(node.target, ast.Name):
-            return inner
+            return [without_jumps(part) for part in inner]
         shell.body = inner or [ast.copy_location(ast.Pass(), node)]  # type: ignore[attr-defined]
         if isinstance(node, ast.If | ast.For | ast.While):
             shell.orelse = other if isinstance(node, ast.If) else []  # type: ignore[attr-defined]

@@ -23,8 +23,8 @@ class Setting:
     the parameters of modules have gradients. `items` are the batches of a loader. `layers`: what is made by a class
     from elsewhere is a layer. `spread`: floating inputs are ten times as far from zero. `frozen`: no parameter of what
     stands in requires grad. `unrecorded`: what is called is called with recording off. `apart`: what is moved to a GPU
-    is copied where it comes back. `leaves`: inputs with a graph are where it begins, so that two things that are computed
-    of one share nothing else.
+    is copied where it comes back. `leaves`: inputs with a graph are where it begins, so that two things that are
+    computed of one share nothing else.
     """
 
     size: int

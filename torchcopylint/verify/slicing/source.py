@@ -90,8 +90,10 @@ def scopes_at(tree: ast.Module, row: int, column: int, lines: tuple[str, ...]) -
 _LEAVES: frozenset[type] = frozenset({ast.Name, ast.Constant, ast.alias})
 """Nodes without parts, but for the contexts of names."""
 _PLAIN = frozenset(
-    ["ctx", "attr", "type_comment", "lineno", "conversion", "is_async", "level", "module", "simple"]
-    + ["name", "arg", "rest", "kwd_attrs", "tag", "kind"]
+    [
+        *("ctx", "attr", "type_comment", "lineno", "conversion", "is_async", "level", "module", "simple"),
+        *("name", "arg", "rest", "kwd_attrs", "tag", "kind"),
+    ]
 )
 """Fields that hold no nodes, or contexts."""
 _SPARSE = frozenset({(ast.Dict, "keys"), (ast.arguments, "kw_defaults")})
@@ -99,6 +101,8 @@ _SPARSE = frozenset({(ast.Dict, "keys"), (ast.arguments, "kw_defaults")})
 _PARTS: dict[type, tuple[str, ...]] = {ast.arg: ("annotation",), ast.keyword: ("value",)}
 """The fields of nodes of a class that may hold nodes, for those that were asked for."""
 _PARTS |= {ast.Global: (), ast.Nonlocal: (), ast.MatchSingleton: ()}
+if hasattr(ast, "TypeAlias"):  # Python 3.12, where its name is a node
+    _PARTS[ast.TypeAlias] = ast.TypeAlias._fields
 
 
 def parts_of(kind: type[ast.AST]) -> tuple[str, ...]:
