@@ -21,6 +21,7 @@ from torchcopylint.flow.model import (
     Sure,
     Value,
 )
+from torchcopylint.flow.program import optimized
 from torchcopylint.flow.tapes import exclusion, left
 from torchcopylint.flow.tapes.loops import Loops, displayed
 from torchcopylint.flow.values import naming
@@ -189,6 +190,8 @@ def _elements(m: Machine, value: Value) -> list[int]:
 
 
 def _again(m: Machine, loops: Loops, site: int, again: Again) -> Iterator[Relation]:
+    if again.networks and not optimized.is_trained(m, again.networks):
+        again = again._replace(sure=Sure.HINT)
     earlier = [where for where in again.freed if where < site and not loops.are_alternatives(where, site)]
     if earlier:
         yield BackwardAgain(site, again.name, earlier[-1], again.sure, "", -1)

@@ -46,13 +46,15 @@ MAX_DEPTH = 2
 class Again(NamedTuple):
     """Backward runs over a value, and over what the runs at the sites `freed` have freed.
 
-    `through` are the sites where the names were bound that held such a graph when it was freed.
+    `through` are the sites where the names were bound that held such a graph when it was freed. `networks` are those of
+    which nobody knows what they are, if it is they alone that have saved what is freed: they may be frozen.
     """
 
     name: str
     freed: tuple[int, ...]
     through: frozenset[int]
     sure: Sure
+    networks: frozenset[int]
 
 
 @dataclass(slots=True)
@@ -298,29 +300,32 @@ def _note_again(m: Machine, value: Value, graph: frozenset[int], site: int, name
         sure = max(min((m.state.object(ref).sure for ref in value.refs), default=Sure.NOT), Sure.LIKELY)
         # What returned several losses may have detached what they share.
         apart = runs.over[site] <= runs.parts and all(not runs.over[site] & runs.over[where] for where in found)
-        assumed = apart or _is_of_unknown_networks(m, graph, found)
-        runs.again[site] = Again(name, found, through, Sure.HINT if assumed else sure)
+        runs.again[site] = Again(
+            name, found, through, Sure.HINT if apart else sure, _of_unknown_networks(m, graph, found)
+        )
 
 
-def _is_of_unknown_networks(m: Machine, graph: frozenset[int], found: tuple[int, ...]) -> bool:
-    """Whether all that two passes have in common is what networks have saved of which nobody knows what they are, and
-    each pass runs over other networks as well: those in common may be frozen, or cut what they are given.
+def _of_unknown_networks(m: Machine, graph: frozenset[int], found: tuple[int, ...]) -> frozenset[int]:
+    """The networks that have saved all that two passes have in common, if nobody knows what they are, and each pass
+    runs over other networks as well: those in common may be frozen, or cut what they are given.
 
     torch refuses the second pass each time, so that its author would know. What has no other network behind it has its
     graph from there.
     """
+    all_saving: set[int] = set()
     for where in found:
         before = m.runs.came_to.get(where, graph)
         met = common(m, graph, before)
         saving = {number for number in met if number in m.module_saves}
-        networks = [m.state.object(ref) for number in saving for ref in m.module_saves[number].refs]
+        networks = {ref for number in saving for ref in m.module_saves[number].refs}
         if not networks or any(number in m.saves for number in met - saving):
-            return False
-        if any(network.type not in ("", *MODULE_BASES) for network in networks):
-            return False
+            return frozenset()
+        if any(m.state.object(ref).type not in ("", *MODULE_BASES) for ref in networks):
+            return frozenset()
         if not all(one & m.module_saves.keys() - saving for one in (graph, before)):
-            return False
-    return bool(found)
+            return frozenset()
+        all_saving |= networks
+    return frozenset(all_saving)
 
 
 # -- sums and lists

@@ -90,6 +90,11 @@ class Lineages:
         return any(unit.name in ("__iadd__", "__add__") for unit in self.program.units if unit.owner >= 0)
 
     @kept_property
+    def asks_what_trains(self) -> bool:
+        """Whether something in the file asks, or says, which parameters are trained: others may be frozen."""
+        return any(_asks_what_trains(event) for unit in self.program.units for event in t.events(unit.tape))
+
+    @kept_property
     def deals_in_memory(self) -> bool:
         """Whether nothing that the file names hands out what looks like an array and is none: see `packages`."""
         return packages.deals_in_memory(self.program)
@@ -321,3 +326,10 @@ class Lineages:
     def decorators(self, unit: int) -> tuple[str, ...]:
         """The decorators of a function as written."""
         return self._decorators.get(unit, ()) if self.is_own(unit) else self.outside.decorators(unit)
+
+
+def _asks_what_trains(event: t.Event) -> bool:
+    """Whether an event looks at `requires_grad`, sets it, or calls `requires_grad_` with an argument."""
+    if isinstance(event, t.Attribute | t.StoreAttribute):
+        return event.name == "requires_grad"
+    return isinstance(event, t.Invoke) and bool(event.arguments) and event.name == "requires_grad_"

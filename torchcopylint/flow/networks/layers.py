@@ -26,7 +26,7 @@ from torchcopylint.flow.model import (
     Value,
 )
 from torchcopylint.flow.networks import chains, making, states, told_inplace
-from torchcopylint.flow.program import recurrent
+from torchcopylint.flow.program import optimized, recurrent
 from torchcopylint.flow.references import FunctionReference
 from torchcopylint.flow.running.machine import Machine
 from torchcopylint.flow.storages import conversions, kept_while_trained, nonnegative, reading, slots, spoilt, writing
@@ -198,7 +198,7 @@ def output(
     untouched = {*function.refs, *(ref for value in given for ref in value.refs)}
     # Whether a network cuts the graph of what it is given, only its author knows; no layer of torch does, and no
     # discriminator: what it judges is to learn from it. Nor does what is given a hidden state and returns the next one.
-    whole = _is_of_layers(m, function) or kinds.named_judge(name) or round_again
+    whole = _is_of_layers(m, function) or kinds.named_judge(name) or round_again or _goes_on(m, function, inputs)
     for ref in (*result.refs, *_parts_of(m, result, 2)):
         made = m.state.object(ref)
         has_graph = made.kind in (*TENSORS, Kind.UNKNOWN) or distributions.is_one(made)
@@ -226,6 +226,13 @@ def output(
             made = made._replace(requires_grad=fact, leaf=Fact.NO if fact > 0 else made.leaf)
         m.state.set_object(ref, made)
     return result
+
+
+def _goes_on(m: Machine, function: Value, inputs: list[Object]) -> bool:
+    """Whether a network goes on with what backward has run over, which was computed by one that is trained with it."""
+    graph = frozenset[int]().union(*(i.graph for i in inputs if runs.without(i.graph) != i.graph))
+    behind = {ref for number in graph & m.module_saves.keys() for ref in m.module_saves[number].refs}
+    return bool(behind) and optimized.are_trained_together(m, function.refs, behind)
 
 
 def _as_of_now(m: Machine, value: Value, result: Value, site: int) -> Value:
