@@ -94,8 +94,7 @@ def _trains_others(m: Machine, leaf: t.Call | t.Invoke, parts: list[t.Event]) ->
     if not any(event.site > leaf.site for event in steps):
         return False
     made = m.unit.definitions[leaf.arguments[0].register]
-    own = isinstance(made, t.Load) and made.name not in {parameter.name for parameter in m.unit.parameters}
-    return isinstance(made, t.Load | t.Attribute) and not own and not any(isinstance(one, t.Const) for one in parts)
+    return isinstance(made, t.Load | t.Attribute) and not any(isinstance(one, t.Const) for one in parts)
 
 
 def _takes_numbers(m: Machine, event: t.Event) -> bool:

@@ -60,9 +60,12 @@ def note(m: Machine, value: Value, register: int, site: int, name: str) -> bool:
     if cut is None and wrapped and kinds.named_loss(name):
         cut = _wrapped_behind(m, register, site) or _wrapped_by_helper(m, register, site)
     elif not bare and not wrapped and kinds.named_loss(name):
-        # A helper has reduced the leaf that it made: what it returns is none. Or this unit has computed with its own.
-        cut = _wrapped_by_helper(m, register, site) or _computed_from_leaves(m, whole)
-        wrapped = cut is not None
+        # A helper has reduced the leaf that it made: what it returns is none.
+        cut = _wrapped_by_helper(m, register, site)
+    if cut is None and not bare:
+        # Or this unit has computed with its own, which nobody else asks for its gradient, whatever the loss is called.
+        cut = _computed_from_leaves(m, whole)
+    wrapped = wrapped or (cut is not None and not bare)
     if cut is not None:
         event, source, op = cut
         known = [obj.sure for obj in found if obj.kind in TENSORS] or [Sure.LIKELY]

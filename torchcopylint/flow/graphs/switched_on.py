@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from torchcopylint.base.finding import Role
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import GraphLost
-from torchcopylint.flow.graphs import severed
+from torchcopylint.flow.graphs import lone_leaves, severed
 from torchcopylint.flow.model import TENSORS, Fact, Kind, Sure
 from torchcopylint.flow.tapes import uses
 from torchcopylint.flow.tapes.way_back import WayBack
@@ -54,7 +54,7 @@ def _switched(m: Machine, register: int, site: int) -> list[tuple[int, str]]:
     for event in way:
         if isinstance(event, t.Load):
             named.add(event.name)
-        if isinstance(event, t.Invoke) and _switches(m, event):
+        if isinstance(event, t.Invoke | t.Call) and (_switches(m, event) or _makes_leaf(m, event)):
             # Whoever has given it a name can ask that for its gradient: `x = net(y).detach().requires_grad_()`.
             found.append((event.site, _name_given(m, event.out)))
         way.go_on(severed.behind(m, event, site) if severed.cuts(m, event) is None else ())
@@ -74,8 +74,14 @@ def _switches_of(m: Machine) -> list[tuple[int, int]]:
     return calls + [(event.site, event.base) for event in stores if m.value(event.value).const is True]
 
 
-def _switches(m: Machine, event: t.Invoke) -> bool:
-    if event.name != "requires_grad_":
+def _makes_leaf(m: Machine, event: t.Invoke | t.Call) -> bool:
+    """`torch.tensor(out > 0.5, requires_grad=True)`"""
+    asked = (argument for argument in event.arguments if argument.keyword == "requires_grad")
+    return m.dotted_of(event) in lone_leaves.MAKING and any(m.value(one.register).const is True for one in asked)
+
+
+def _switches(m: Machine, event: t.Event) -> bool:
+    if not isinstance(event, t.Invoke) or event.name != "requires_grad_":
         return False
     return not event.arguments or m.value(event.arguments[0].register).const is True
 
