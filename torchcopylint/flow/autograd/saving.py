@@ -119,12 +119,11 @@ def save(m: Machine, value: Value, number: int, saved: Saved, part: Region = ())
     """
     if len(value.refs) > 1:
         value = first_turns.from_second(m, value, saved.site) or value
-    if not value.refs or len(value.refs) > 1:
-        return []
-    kept = m.state.object(value.refs[0])
-    if INFERENCE in kept.flags:
-        # Refused at once, by the operation itself, which takes tensors alone.
+    if value.refs and all(INFERENCE in m.state.object(ref).flags for ref in value.refs):
+        # Refused at once, by the operation itself, which takes tensors alone; whichever of those in a list it is.
+        kept = m.state.object(value.refs[0])
         m.fact(InferenceMisused(saved.site, saved.name, saved.op, kept.site, "saved", max(kept.sure, Sure.LIKELY)))
+    if len(value.refs) != 1 or INFERENCE in m.state.object(value.refs[0]).flags:
         return []
     _register(m, value.refs[0], number, saved)
     for share in m.state.object(value.refs[0]).shares:

@@ -239,7 +239,7 @@ class Parameters(Classes):
         inner = m.number("slot", (ref, ANY_ELEMENT))
         text = f"{m.state.object(ref).text}[...]"
         shares = (Share(inner, How.OWN, -1, inner),)
-        flags = frozenset({PLACEHOLDER})
+        flags = frozenset({PLACEHOLDER}) | obj.flags & {INFERENCE}
         m.state.set_object(inner, obj._replace(shares=shares, text=text, owner=owner, flags=flags))
         m.state.put_cell((ref, ANY_ELEMENT), Cell((inner,), obj.kind, None, site=-1))
 
@@ -290,6 +290,8 @@ class Parameters(Classes):
             known[name] = self._newest.setdefault((unit, name), Newest()).note(m, site, obj)
             if known[name].kind in CONTAINERS:
                 element = common_element(m, value.refs) or Object()
+                if m.state.mode.inference > 0:
+                    element = element._replace(flags=element.flags - {INFERENCE})
                 newest = self._newest.setdefault((unit, f"{name}[...]"), Newest())
                 self._passed_elements[unit, name] = newest.note(m, site, element)
             if known[name].kind is Kind.DICT:
