@@ -71,10 +71,28 @@ def graph_behind(m: Machine, arguments: Arguments, name: str) -> frozenset[int]:
     """
     if m.state.mode.recording is Fact.NO:
         return frozenset()
-    inputs = grads.tensors_in(m, [*arguments.positional, *arguments.keywords.values()])
+    without = _cut_by_all(m, name)
+    positional = [value for position, value in enumerate(arguments.positional) if position not in without]
+    keywords = [value for keyword, value in arguments.keywords.items() if keyword not in without]
+    inputs = grads.tensors_in(m, [*positional, *keywords])
     keeps = kinds.named_criterion(name)
     graph = frozenset[int]().union(*(obj.graph if keeps else runs.without(obj.graph) for obj in inputs))
     return graph if len(graph) <= grads.MAX_GRAPH else frozenset(sorted(graph)[-grads.MAX_GRAPH :])
+
+
+def _cut_by_all(m: Machine, name: str) -> frozenset[int | str]:
+    """The arguments, by position and name, of which all methods of that name in the file take the values alone, where
+    it is one of several classes of the file whose method is called, and nobody knows which."""
+    receiver, _, method = name.rpartition(".")
+    units = [info.methods[method] for info in m.world.program.classes if method in info.methods] if receiver else []
+    summaries = [m.world.summary(number) for number in units] if len(units) > 1 else []
+    found: frozenset[int | str] | None = None
+    for number, summary in zip(units, summaries, strict=False):
+        names = [parameter.name for parameter in m.world.unit(number).parameters][1:]
+        cut = summary.cut if summary is not None else ()
+        told = frozenset[int | str](key for pair in enumerate(names) if pair[1] in cut for key in pair)
+        found = told if found is None else found & told
+    return found or frozenset()
 
 
 def maybe_filled(m: Machine, arguments: Arguments) -> None:
