@@ -16,6 +16,7 @@ from torchcopylint.flow.model import (
     How,
     Kind,
     Object,
+    Region,
     Share,
     Sure,
     Value,
@@ -86,11 +87,14 @@ def _write_input(m: Machine, chain: Sequence[Value]) -> bool:
 def hold_children(m: Machine, made: Value, arguments: Arguments, site: int) -> None:
     """A `Sequential`, `ModuleList`, `ParameterList` or the like holds what it is given."""
     ref = made.refs[0]
-    for value in arguments.positional:
+    numbered = _number_layers(m, ref, arguments.positional, site)
+    for place, value in enumerate(arguments.positional):
         for held in value.refs:
             obj = m.state.object(held)
             if obj.kind is Kind.MODULE:
-                adopt(m, ref, value, site)
+                row = table.module_class(obj.type) if obj.type else None
+                trained = row is None or row.parameters or row.nested or row.container
+                adopt(m, ref, value, site, place if numbered and trained else "")
             elif obj.kind in CONTAINERS:
                 for slot in m.state.slot_names(held):
                     inner = slots.slot_value(m, slot)
@@ -98,8 +102,18 @@ def hold_children(m: Machine, made: Value, arguments: Arguments, site: int) -> N
                         adopt(m, ref, inner, site)
 
 
-def adopt(m: Machine, parent: int, child: Value, site: int) -> None:
-    """A module holds another one, or a parameter, under a number or a name that is not known."""
+def _number_layers(m: Machine, ref: int, positional: Sequence[Value], site: int) -> bool:
+    """Whether the layers are written out in the call that makes a chain, each an object of its own: they stand at known places."""
+    layers = [value.refs[0] for value in positional if len(value.refs) == 1]
+    known = all(m.state.object(held).kind is Kind.MODULE and not held & 1 for held in layers)
+    chain = m.state.object(ref).type == chain_layers.SEQUENTIAL
+    known = known and chain and len(layers) == len(positional) == len(set(layers))
+    slots.keep_layers(m, ref, layers if known else [], site)
+    return known
+
+
+def adopt(m: Machine, parent: int, child: Value, site: int, name: str | int = "") -> None:
+    """A module holds another one, or a parameter: at a place, or under a number or a name that is not known."""
     obj = m.state.object(parent)
     known = [held.requires_grad for held in map(m.state.object, child.refs) if held.kind is Kind.PARAMETER]
     if known:
@@ -108,7 +122,7 @@ def adopt(m: Machine, parent: int, child: Value, site: int) -> None:
         trained = Fact.NO if set(known) == {Fact.NO} else Fact.LIKELY if min(known) > 0 else Fact.UNKNOWN
         obj = obj._replace(requires_grad=trained)
         m.state.set_object(parent, obj)
-    slots.register_module(m, parent, obj, "", child, site)
+    slots.register_module(m, parent, obj, name, child, site)
     slots.bind_slot(m, (parent, ANY_ELEMENT), child._replace(root=None), site, weak=True)
 
 
@@ -133,7 +147,8 @@ def make_optimizer(m: Machine, dotted: str, arguments: Arguments, site: int, nam
         taken = [s.of for s in m.state.object(ref).shares if s.how is How.PARAMETERS]
         memory.refine(m, Value(tuple(taken)), Kind.MODULE, Sure.LIKELY)
     shares = [
-        Share(s.storage, How.PARAMETERS, site, ref, (), s.when, s.sure)
+        # A layer of a chain is no other one.
+        Share(s.storage, How.PARAMETERS, site, ref, s.region if _is_numbered(s.region) else (), s.when, s.sure)
         for ref in parameters_in(m, given)
         for s in m.state.object(ref).shares
     ]
@@ -142,6 +157,10 @@ def make_optimizer(m: Machine, dotted: str, arguments: Arguments, site: int, nam
     m.state.make(ref, made._replace(text=f"{name}(...)"))
     ownership.note_built(m, ref, given, parameters_in(m, given), site, name)
     return Value((ref,), Kind.OPTIMIZER)
+
+
+def _is_numbered(region: Region) -> bool:
+    return bool(region) and region[0].kind == "int"
 
 
 def hand_parameters(m: Machine, optimizer: Value, register: int) -> None:

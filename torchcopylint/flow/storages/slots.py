@@ -286,11 +286,15 @@ DICTIONARIES = frozenset({"torch.nn.ModuleDict", "torch.nn.ParameterDict"})
 """Modules that hold others by name."""
 
 
+_LAYERS = "#layers"
+"""A slot that nobody reads by name."""
+
+
 def child_module(m: Machine, ref: int, site: int, text: str, tag: str = "child", key: object = None) -> Value:
     """An element of a `Sequential` or a `ModuleList`: some module that is a part of it, or that at a place, `key`."""
     held = [slot_value(m, slot) for slot in m.state.slot_names(ref) if slot[1].startswith("[")]
     if held:
-        return join_values(held)
+        return _numbered_layer(m, ref, key, text) or join_values(held)
     if m.state.object(ref).type in ("torch.nn.ParameterList", "torch.nn.ParameterDict"):
         # Many a list of parameters holds statistics that nobody trains: it has to be seen what it was given.
         trained = m.state.object(ref).requires_grad
@@ -316,10 +320,31 @@ def child_module(m: Machine, ref: int, site: int, text: str, tag: str = "child",
     return memory.alias(m, Value((ref,)), site, How.FIELD, one, region=(part,), tag=tag)
 
 
-def register_module(m: Machine, ref: int, module: Object, name: str, value: Value, site: int) -> None:
+def keep_layers(m: Machine, ref: int, layers: list[int], site: int) -> None:
+    """Which layers a chain was made with, in order, beside what stands for any of them; none if nobody knows."""
+    m.state.put((ref, _LAYERS), Cell(tuple(layers), Kind.MODULE, site=site) if layers else None)
+
+
+def _numbered_layer(m: Machine, ref: int, key: object, text: str) -> Value | None:
+    """The layer at a place of a chain that is written out and has been given no other one since: `net[0]`."""
+    cell = m.state.cell((ref, _LAYERS))
+    if cell is None or not isinstance(key, int) or isinstance(key, bool) or not -len(cell.refs) <= key < len(cell.refs):
+        return None
+    held = m.state.cell((ref, ANY_ELEMENT))
+    given = any(slot[1].startswith("[") and slot[1] != ANY_ELEMENT for slot in m.state.slot_names(ref))
+    if given or held is None or set(held.refs) != set(cell.refs):
+        return None
+    layer = m.state.object(cell.refs[key])
+    if layer.text.endswith("(...)"):
+        # It has no other name.
+        m.state.set_object(cell.refs[key], layer._replace(text=text))
+    return Value((cell.refs[key],), Kind.MODULE)
+
+
+def register_module(m: Machine, ref: int, module: Object, name: str | int, value: Value, site: int) -> None:
     """A module or parameter assigned to a module becomes a part of what that module trains: under `name`, or, if that
     is empty, one among several that are not told apart."""
-    part = Part("field", name) if name else Part("?")
+    part = Part("field" if isinstance(name, str) else "int", name) if name != "" else Part("?")
     for held in value.refs:
         inner = m.state.object(held)
         if held == ref or inner.kind not in (Kind.MODULE, Kind.PARAMETER):
@@ -330,7 +355,7 @@ def register_module(m: Machine, ref: int, module: Object, name: str, value: Valu
         ]
         if added:
             m.state.set_object(held, inner._replace(shares=(*inner.shares, *added)))
-            _forget_saved(m, [share for share in added if name])
+            _forget_saved(m, [share for share in added if name and isinstance(name, str)])
 
 
 def moved_from_end(m: Machine, ref: int) -> None:
