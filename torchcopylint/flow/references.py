@@ -17,6 +17,12 @@ class ClassReference(NamedTuple):
     number: int
 
 
+class AppliedReference(NamedTuple):
+    """What is to be called of an autograd function of this file, by the number of its class: `exp = Exp.apply`."""
+
+    number: int
+
+
 class Super(NamedTuple):
     """What `super()` gives in a method of a class."""
 

@@ -25,7 +25,7 @@ from torchcopylint.flow.model import (
 )
 from torchcopylint.flow.networks import chains, layers, making, modules, neighbours
 from torchcopylint.flow.program import generators, ownership
-from torchcopylint.flow.references import ClassReference, FunctionReference, OneOf, Super
+from torchcopylint.flow.references import AppliedReference, ClassReference, FunctionReference, OneOf, Super
 from torchcopylint.flow.running import special
 from torchcopylint.flow.running.machine import Machine, handles
 from torchcopylint.flow.storages import conversions, queues, reading, sharing, slots, transfers
@@ -211,6 +211,8 @@ def call_value(m: Machine, function: Value, arguments: Arguments, event: t.Call 
         return call_dotted(m, function.const, arguments, event, name)
     if function.const.__class__ is FunctionReference:
         return applying.call(m, function.const, arguments, event.site, name)
+    if isinstance(function.const, AppliedReference):
+        return custom.apply(m, function.const.number, arguments, event.site, name)
     if isinstance(function.const, ClassReference):
         return making.instantiate(m, function.const, arguments, event.site, name)
     if isinstance(function.const, OneOf):

@@ -12,7 +12,7 @@ from torchcopylint.flow.interprocedural.returned import ReturnedPart
 from torchcopylint.flow.interprocedural.summaries import Summary, summarise
 from torchcopylint.flow.model import Kind, Object
 from torchcopylint.flow.program import apart, hollow, run_over, ties
-from torchcopylint.flow.references import ClassReference, FunctionReference
+from torchcopylint.flow.references import AppliedReference, ClassReference, FunctionReference
 from torchcopylint.flow.running.machine import Machine
 from torchcopylint.flow.tape import Dotted
 from torchcopylint.flow.values.outside import Base, ClassFacts, Foreign, FunctionFacts, ModuleFacts, Name
@@ -58,6 +58,9 @@ def _names(world: World) -> Iterator[tuple[str, Name]]:
         elif isinstance(cell.const, ClassReference):
             path, number = _class_origin(world, cell.const.number)
             yield name, Name(Kind.CLASS, path=path, class_number=number)
+        elif isinstance(cell.const, AppliedReference):
+            path, number = _class_origin(world, cell.const.number)
+            yield name, Name(Kind.FUNCTION, path=path, class_number=number)
         elif isinstance(cell.const, _CONSTANTS) and len(str(cell.const)) <= LONGEST_TEXT:
             yield name, Name(cell.kind, const=cell.const)
         elif cell.kind is not Kind.NONE:

@@ -40,7 +40,7 @@ from torchcopylint.flow.model import (
     join_objects,
 )
 from torchcopylint.flow.program import children, held_functions, training_fields
-from torchcopylint.flow.references import ClassReference
+from torchcopylint.flow.references import AppliedReference, ClassReference
 from torchcopylint.flow.running.machine import Machine
 from torchcopylint.flow.storages import kept_while_trained, rebinding, slots
 from torchcopylint.flow.tape import Dotted
@@ -67,6 +67,8 @@ def attribute(m: Machine, base: Value, name: str, site: int, text: str, out: int
     if isinstance(base.const, Dotted):
         return imports.member(m, base.const, name)
     if base.const.__class__ is ClassReference and not base.refs:
+        if name == "apply" and m.world.is_function_class(base.const.number):
+            return Value(kind=Kind.FUNCTION, const=AppliedReference(base.const.number))
         return class_bodies.by_name(m, base.const.number, name, text)
     if not base.refs:
         return UNKNOWN if base.kind is not Kind.NONE else Value()

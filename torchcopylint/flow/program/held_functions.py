@@ -2,42 +2,43 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from torchcopylint.flow.model import CONTAINERS, Cell, Kind, Value
-from torchcopylint.flow.references import FunctionReference
+from torchcopylint.flow.references import AppliedReference, FunctionReference
 
 if TYPE_CHECKING:
     from torchcopylint.flow.running.machine import Machine
 
-Held = dict[tuple[int, str, str], int]
-"""By class, field, and slot in what the field holds (empty for the field itself): the unit, or -1 for several."""
+Function: TypeAlias = "FunctionReference | AppliedReference"
+Held: TypeAlias = "dict[tuple[int, str, str], Function | None]"
+"""By class, field, and slot in what the field holds (empty for the field itself): the function, or none for several."""
 
 
 def note(m: Machine, held: Held, owner: int, name: str, value: Value) -> None:
     """A field of a class is set: which functions stand in it from now on."""
-    if isinstance(value.const, FunctionReference) or (owner, name, "") in held:
+    if isinstance(value.const, FunctionReference | AppliedReference) or (owner, name, "") in held:
         _join(held, (owner, name, ""), value.const)
     for ref in value.refs:
         if m.state.object(ref).kind in CONTAINERS:
             for slot in m.state.slot_names(ref):
                 cell = m.state.cell(slot)
-                if cell is not None and isinstance(cell.const, FunctionReference):
+                if cell is not None and isinstance(cell.const, FunctionReference | AppliedReference):
                     _join(held, (owner, name, slot[1]), cell.const)
 
 
 def _join(held: Held, key: tuple[int, str, str], const: object) -> None:
-    unit = const.unit if isinstance(const, FunctionReference) else -1
-    held[key] = unit if held.get(key, unit) == unit else -1
+    function = const if isinstance(const, FunctionReference | AppliedReference) else None
+    held[key] = function if held.get(key, function) == function else None
 
 
 def in_field(m: Machine, type_name: str, name: str) -> Value | None:
     """The function that a field of an object of a class surely holds."""
     local = m.world.local_class(type_name) if m.world.held_functions else None
     for current in m.world.lineage(local) if local is not None else ():
-        unit = m.world.held_functions.get((current, name, ""), -1)
-        if unit >= 0:
-            return Value(kind=Kind.FUNCTION, const=FunctionReference(unit))
+        function = m.world.held_functions.get((current, name, ""))
+        if function is not None:
+            return Value(kind=Kind.FUNCTION, const=function)
     return None
 
 
@@ -45,7 +46,7 @@ def bind(m: Machine, field: Value, type_name: str, name: str) -> None:
     """What a field holds has functions in it, by their keys, as the class has put them there."""
     local = m.world.local_class(type_name) if m.world.held_functions and len(field.refs) == 1 else None
     for current in m.world.lineage(local) if local is not None else ():
-        for (owner, named, key), unit in m.world.held_functions.items():
+        for (owner, named, key), function in m.world.held_functions.items():
             slot = (field.refs[0], key)
-            if (owner, named) == (current, name) and key and unit >= 0 and m.state.cell(slot) is None:
-                m.state.put_cell(slot, Cell((), Kind.FUNCTION, FunctionReference(unit), site=-1))
+            if (owner, named) == (current, name) and key and function is not None and m.state.cell(slot) is None:
+                m.state.put_cell(slot, Cell((), Kind.FUNCTION, function, site=-1))

@@ -167,8 +167,8 @@ def _method(m: Machine, base: int, name: str, receiver: int, *, looked_at: bool 
 
 def held_in_field(world: World, owner: int, name: str) -> int | None:
     """The function of the file that a field of a class surely holds."""
-    held = (world.held_functions.get((current, name, ""), -1) for current in world.lineage(owner))
-    return next((unit for unit in held if unit >= 0), None)
+    held = (world.held_functions.get((current, name, "")) for current in world.lineage(owner))
+    return next((function.unit for function in held if isinstance(function, FunctionReference)), None)
 
 
 def _ready(world: World, found: Called) -> Called | None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.model import GLOBAL, Cell, How, Kind, Object, Share, Value
-from torchcopylint.flow.references import ClassReference, FunctionReference
+from torchcopylint.flow.references import AppliedReference, ClassReference, FunctionReference
 from torchcopylint.flow.tape import Dotted
 from torchcopylint.flow.values import memory
 from torchcopylint.flow.values.outside import MODULE, Foreign, Target
@@ -80,7 +80,10 @@ def of_target(m: Machine, target: Target, dotted: str) -> Value:
         number = outside.function_number(name.path, name.function)
         return Value() if number is None else Value(kind=Kind.FUNCTION, const=FunctionReference(number))
     if name.class_number >= 0:
-        return Value(kind=Kind.CLASS, const=ClassReference(outside.class_number(name.path, name.class_number)))
+        number = outside.class_number(name.path, name.class_number)
+        if name.kind is Kind.FUNCTION:
+            return Value(kind=Kind.FUNCTION, const=AppliedReference(number))
+        return Value(kind=Kind.CLASS, const=ClassReference(number))
     if name.obj is not None:
         return _object(m, outside.localised(name.obj), dotted)
     return Value(kind=name.kind, const=name.const)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from torchcopylint.flow.model import MAX_MARKS, MAX_REFS, Cell, Kind, join_kinds, whole_cell
-from torchcopylint.flow.references import ClassReference, FunctionReference, OneOf
+from torchcopylint.flow.references import AppliedReference, ClassReference, FunctionReference, OneOf
 from torchcopylint.flow.tape import Dotted
 
 MAX_OPTIONS = 6
@@ -38,7 +38,7 @@ def _options(const: object) -> tuple[object, ...]:
     """What a constant stands for that is called; `None` if it is nothing of the kind."""
     if isinstance(const, OneOf):
         return const.options
-    called = isinstance(const, ClassReference | FunctionReference)
+    called = isinstance(const, ClassReference | FunctionReference | AppliedReference)
     return (const if called or (isinstance(const, Dotted) and const.startswith("torch.nn.")) else None,)
 
 
