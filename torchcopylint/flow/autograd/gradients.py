@@ -7,12 +7,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torchcopylint.flow.model import TENSORS, Fact, How, Kind, Mark, Object, Slot, Value
+from torchcopylint.flow import tape as t
+from torchcopylint.flow.model import LOCAL, TENSORS, Fact, How, Kind, Mark, Object, Slot, Sure, Value
 from torchcopylint.flow.storages import slots, writing
 from torchcopylint.flow.tapes import uses
 from torchcopylint.flow.values.sites import Arguments
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from torchcopylint.flow.running.machine import Machine
 
 
@@ -25,6 +28,7 @@ def accumulated(m: Machine, numbers: frozenset[int], site: int) -> None:
         reached.update(m.module_saves[number].refs if number in m.module_saves else ())
         if number in m.saved_objects:
             reached.add(m.saved_objects[number])
+    reached.update(_inputs(m, site))
     storages = {share.storage for ref in reached for share in m.state.object(ref).shares}
     if not reached:
         # A loss of unknown making, or of which nothing was saved: where one thing is trained, it is a loss of that.
@@ -32,6 +36,31 @@ def accumulated(m: Machine, numbers: frozenset[int], site: int) -> None:
         of_one = set.intersection(*({share.storage | 1 for share in obj.shares} for obj in (*looked_at, *_trained(m))))
         storages = {share.storage for obj in looked_at for share in obj.shares} if of_one else set()
     _overwrite(m, storages, site, "backward()", reads_old=True)
+
+
+def _inputs(m: Machine, site: int) -> Iterator[int]:
+    """What the networks were given that the loss of a call of `backward` was computed by, if a gradient of it is asked
+    for: `model(image).sum().backward()`."""
+    call = m.unit.definitions[m.index.calls[site]] if site in m.index.calls else None
+    for event in uses.expression(m, call.base, "") if isinstance(call, t.Invoke) and call.base >= 0 else ():
+        if isinstance(event, t.Call | t.Invoke) and _calls_network(m, event):
+            for given in event.arguments:
+                yield from (ref for ref in m.value(given.register).refs if _asks(m, ref))
+
+
+def _calls_network(m: Machine, event: t.Call | t.Invoke) -> bool:
+    """Whether a network is called that a name or a field holds: `model(x)`, `self.model(x)`."""
+    if isinstance(event, t.Call):
+        refs = m.value(event.function).refs
+    else:
+        base = m.value(event.base).refs
+        refs = m.state.refs_of((base[0], f".{event.name}")) if len(base) == 1 else ()
+    return bool(refs) and all(m.state.object(ref).kind is Kind.MODULE for ref in refs)
+
+
+def _asks(m: Machine, ref: int) -> bool:
+    obj = m.state.object(ref)
+    return ref in m.gradients and obj.leaf is not Fact.NO and obj.requires_grad is Fact.YES
 
 
 def _trained(m: Machine) -> list[Object]:
@@ -53,9 +82,35 @@ def zeroed(m: Machine, owner: Value, arguments: Arguments, site: int, text: str)
     if kept is not None and kept.const is False:
         _overwrite(m, storages, site, f"{text}.zero_grad(set_to_none=False)", reads_old=False)
         return
+    known = all(_is_told(m.state.object(ref)) for ref in owner.refs)
     for ref in sorted(m.gradients):
         # Whosever gradients they are: what may be gone is not written by the next `backward()`.
-        m.state.put((ref, ".grad"), None)
+        if not (known and _is_apart(m, ref, storages)):
+            m.state.put((ref, ".grad"), None)
+
+
+def _is_told(obj: Object) -> bool:
+    """Whether it is known which gradients `zero_grad()` of something drops: of a network, or an optimizer that was given
+    its parameters here."""
+    given = any(share.how is How.PARAMETERS for share in obj.shares)
+    return obj.kind is Kind.MODULE or (obj.kind is Kind.OPTIMIZER and given and obj.sure >= Sure.LIKELY)
+
+
+def _is_apart(m: Machine, ref: int, storages: set[int]) -> bool:
+    """Whether a tensor is none that a network or an optimizer has, but its input: one that the unit itself has made, or
+    was handed and lets require a gradient."""
+    obj = m.state.object(ref)
+    if obj.kind is not Kind.TENSOR or any(s.how is not How.OWN or s.storage in storages for s in obj.shares):
+        return False
+    made = obj.sure is Sure.PROVEN and obj.owner in ("", LOCAL) and obj.site >= 0
+    return made or _is_switched_on(m, ref)
+
+
+def _is_switched_on(m: Machine, ref: int) -> bool:
+    """Whether a unit lets something require a gradient: `image.requires_grad_()`, `image.requires_grad = True`."""
+    called = (event.base for event in m.index.of(t.Invoke) if event.name == "requires_grad_")
+    stored = (event.base for event in m.index.stores.get("requires_grad", ()))
+    return any(ref in m.value(base).refs for base in (*called, *stored))
 
 
 def dropped_in_loop(m: Machine) -> None:

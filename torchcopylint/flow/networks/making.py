@@ -103,7 +103,7 @@ def hold_children(m: Machine, made: Value, arguments: Arguments, site: int) -> N
 
 
 def _number_layers(m: Machine, ref: int, positional: Sequence[Value], site: int) -> bool:
-    """Whether the call that makes a chain writes out its layers, each an object of its own: they stand at known places."""
+    """Whether the call that makes a chain writes out its layers, each another one: they stand at known places."""
     layers = [value.refs[0] for value in positional if len(value.refs) == 1]
     known = all(m.state.object(held).kind is Kind.MODULE and not held & 1 for held in layers)
     chain = m.state.object(ref).type == chain_layers.SEQUENTIAL

@@ -38,8 +38,8 @@ def named_in(path: str, name: str) -> Foreign:
 
 class Name(NamedTuple):
     """What a name of a module is. One of: an alias of another dotted name (`local` if that is to be followed among the
-    project's files), a function or a class by its number, what is called of an autograd function (a function by the number of a class), an
-    object, or a constant of a kind."""
+    project's files), a function or a class by its number, what is called of an autograd function (a function by the
+    number of a class), an object, or a constant of a kind."""
 
     kind: Kind = Kind.UNKNOWN
     alias: str = ""
