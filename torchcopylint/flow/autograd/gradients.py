@@ -90,8 +90,8 @@ def zeroed(m: Machine, owner: Value, arguments: Arguments, site: int, text: str)
 
 
 def _is_told(obj: Object) -> bool:
-    """Whether it is known which gradients `zero_grad()` of something drops: of a network, or an optimizer that was given
-    its parameters here."""
+    """Whether it is known which gradients `zero_grad()` of something drops: those of a network, or of an optimizer that
+    was given its parameters here."""
     given = any(share.how is How.PARAMETERS for share in obj.shares)
     return obj.kind is Kind.MODULE or (obj.kind is Kind.OPTIMIZER and given and obj.sure >= Sure.LIKELY)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.autograd import grads, stepping
 from torchcopylint.flow.graphs import runs
-from torchcopylint.flow.model import BLANK, INFERENCE, TENSORS, Fact, Kind, Object, Value
+from torchcopylint.flow.model import BLANK, BUFFERS, INFERENCE, TENSORS, Fact, Kind, Object, Value
 from torchcopylint.flow.running.machine import Machine
-from torchcopylint.flow.storages import reading, slots
+from torchcopylint.flow.storages import reading, slots, writing
 from torchcopylint.flow.values import kinds, memory, naming
 from torchcopylint.flow.values.sites import Arguments
 from torchcopylint.flow.values.state import kind_of
@@ -34,6 +34,7 @@ def call_unknown(m: Machine, arguments: Arguments, site: int, name: str, receive
     stepping.maybe_step(m, arguments, site, name)
     maybe_backward(m, arguments, site, name)
     maybe_filled(m, arguments)
+    write_out(m, arguments, site, name)
     if name.rpartition(".")[2] == SCALED_LOSS and arguments.positional:
         return arguments.positional[0]._replace(root=None)
     if (inner := unwrapped(m, arguments, name)) is not None:
@@ -41,6 +42,15 @@ def call_unknown(m: Machine, arguments: Arguments, site: int, name: str, receive
     computed = m.state.mode.inference > 0 and _computes(m, arguments, name)
     flags = frozenset({INFERENCE}) if computed else frozenset[str]()
     return memory.fresh(m, site, Object(text=f"{name}(...)", graph=graph_behind(m, arguments, name), flags=flags))
+
+
+def write_out(m: Machine, arguments: Arguments, site: int, name: str) -> None:
+    """`camera.read(out=frame)`: whoever has a parameter of that name fills what is passed for it."""
+    out = arguments.keywords.get("out", Value())
+    if out.refs and all(m.state.object(ref).kind in BUFFERS for ref in out.refs):
+        writing.write(
+            m, out, site, op=f"{name}(out=...)", form="out", name=naming.key_text(m, out.root), reads_old=False
+        )
 
 
 def unwrapped(m: Machine, arguments: Arguments, name: str) -> Value | None:

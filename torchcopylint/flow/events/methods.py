@@ -144,6 +144,7 @@ def _call_on_unknown(m: Machine, base: Value, obj: Object, event: t.Invoke, argu
         text = naming.key_text(m, target.root) or "its argument"
         at = Site(event.site, text, f"{naming.text_of(m, event.base)}.{event.name}(...)", "call")
         operations.write_through(m, target, [], at, reads_old=True, versioned=False)
+    unknowns.write_out(m, arguments, event.site, f"{naming.text_of(m, event.base)}.{event.name}")
     if event.name == "mark_dirty":
         custom.mark_dirty(m, arguments, event.site)
         return Value(kind=Kind.NONE)
