@@ -108,6 +108,7 @@ from torchcopylint.flow.storages import (  # noqa: F401  (each registers what it
 )
 from torchcopylint.flow.tapes import (
     copied_lists,
+    edited_each_round,
     inlining,
     rescaling,
     scratch,
@@ -291,6 +292,7 @@ def _whole_facts(world: World, m: Machine, found: list[Relation], joined: tuple[
     found += callbacks.found(m)
     found += replacing.found(m)
     found += rescaling.found(m)
+    found += edited_each_round.found(m)
     found += scratch.found(m)
     found += copied_lists.found(m)
     found += lent_parts.found(m)

@@ -43,19 +43,9 @@ def _inputs(m: Machine, site: int) -> Iterator[int]:
     for: `model(image).sum().backward()`."""
     call = m.unit.definitions[m.index.calls[site]] if site in m.index.calls else None
     for event in uses.expression(m, call.base, "") if isinstance(call, t.Invoke) and call.base >= 0 else ():
-        if isinstance(event, t.Call | t.Invoke) and _calls_network(m, event):
+        if isinstance(event, t.Call | t.Invoke) and uses.calls_network(m, event):
             for given in event.arguments:
                 yield from (ref for ref in m.value(given.register).refs if _asks(m, ref))
-
-
-def _calls_network(m: Machine, event: t.Call | t.Invoke) -> bool:
-    """Whether a network is called that a name or a field holds: `model(x)`, `self.model(x)`."""
-    if isinstance(event, t.Call):
-        refs = m.value(event.function).refs
-    else:
-        base = m.value(event.base).refs
-        refs = m.state.refs_of((base[0], f".{event.name}")) if len(base) == 1 else ()
-    return bool(refs) and all(m.state.object(ref).kind is Kind.MODULE for ref in refs)
 
 
 def _asks(m: Machine, ref: int) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torchcopylint.flow import tape as t
+from torchcopylint.flow.model import Kind
 from torchcopylint.flow.tapes.index import Use
 
 if TYPE_CHECKING:
@@ -303,6 +304,16 @@ def _bindings_before(m: Machine, load: t.Load) -> list[int]:
 def loops_around(m: Machine, site: int) -> tuple[int, ...]:
     """The loops that the event at a site stands in, the outermost first."""
     return m.index.loops.get(site, ())
+
+
+def calls_network(m: Machine, event: t.Call | t.Invoke) -> bool:
+    """Whether a network is called that a name or a field holds: `model(x)`, `self.model(x)`."""
+    if isinstance(event, t.Call):
+        refs = m.value(event.function).refs
+    else:
+        base = m.value(event.base).refs
+        refs = m.state.refs_of((base[0], f".{event.name}")) if len(base) == 1 else ()
+    return bool(refs) and all(m.state.object(ref).kind is Kind.MODULE for ref in refs)
 
 
 def on_some_paths(m: Machine, site: int) -> bool:
