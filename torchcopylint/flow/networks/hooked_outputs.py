@@ -12,12 +12,14 @@ from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import HookedSpoilt
 from torchcopylint.flow.graphs import callbacks
 from torchcopylint.flow.interprocedural import forward_hooks
-from torchcopylint.flow.model import Sure
+from torchcopylint.flow.model import Kind, Sure
 from torchcopylint.flow.networks import hooked_inputs, written_down
 from torchcopylint.flow.networks.chains import SEQUENTIAL
 from torchcopylint.flow.networks.neighbours import FRESH_IN_PLACE
 from torchcopylint.flow.references import FunctionReference
-from torchcopylint.flow.tapes import uses
+from torchcopylint.flow.tape import Dotted
+from torchcopylint.flow.tapes import callees, uses
+from torchcopylint.knowledge import table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,7 +36,7 @@ def found(m: Machine) -> Iterator[HookedSpoilt]:
         given = [one.register for one in event.arguments if one.keyword in ("", "hook")][:1]
         if event.name != forward_hooks.REGISTERING or not given:
             continue
-        site, op = _overwritten(m, event.base)
+        site, op = next((found for found in _all_overwritten(m, event.base) if found[1]), (-1, ""))
         value = m.value(given[0])
         function = callbacks.called(m, given[0], value).const if op else None
         hook = m.world.machines.get(function.unit) if isinstance(function, FunctionReference) else None
@@ -46,6 +48,76 @@ def found(m: Machine) -> Iterator[HookedSpoilt]:
             if holder:
                 yield HookedSpoilt(put.site, holder, op, site, Sure.LIKELY)
                 break
+
+
+def _all_overwritten(m: Machine, register: int) -> Iterator[tuple[int, str]]:
+    """The same of the layer in a register, or of each that the unit is handed for the parameter that this is."""
+    yield _overwritten(m, register)
+    load = m.unit.definitions[register] if register >= 0 else None
+    if isinstance(load, t.Load):
+        yield from _of_loop(m, load)
+    names = [parameter.name for parameter in m.unit.parameters if parameter.kind == "plain"]
+    if not isinstance(load, t.Load) or load.name not in names or m.index.binds.get(load.name):
+        return
+    for other in m.world.machines.values():
+        calls: list[t.Call | t.Invoke] = [*other.index.of(t.Call), *other.index.of(t.Invoke)]
+        for call in calls:
+            given = _passed(other, call, m, names.index(load.name), load.name)
+            if given >= 0:
+                yield _overwritten(other, given)
+
+
+_ALL = frozenset({"modules", "named_modules", "children", "named_children"})
+
+
+def _of_loop(m: Machine, load: t.Load) -> Iterator[tuple[int, str]]:
+    """The same of the layers that a loop goes through: those of a display, or the parts of a network, all of them or
+    those of a class: `for name, layer in net.named_modules(): if isinstance(layer, nn.Conv2d): ...`"""
+    bound = uses.bindings_before(m, load)
+    made = m.unit.definitions[bound[0]] if len(bound) == 1 and bound[0] >= 0 else None
+    if isinstance(made, t.Unpack) and made.value >= 0:
+        made = m.unit.definitions[made.value]
+    through = m.unit.definitions[made.iterable] if isinstance(made, t.Iterate) and made.iterable >= 0 else None
+    if isinstance(through, t.Make) and through.kind in ("list", "tuple"):
+        for item in through.items:
+            yield _overwritten(m, item)
+    number = _class_of(m, through.base) if isinstance(through, t.Invoke) and through.name in _ALL else None
+    unit = m.world.method(number, "forward") if number is not None else None
+    forward = m.world.machines.get(unit) if unit is not None else None
+    wanted = _tested_for(m, load)
+    if number is None or forward is None or wanted is None:
+        return
+    for call in forward.index.of(t.Invoke):
+        refs = forward.value(call.base).refs if uses.is_self(forward, call.base) else ()
+        held = [forward.state.object(one) for ref in refs for one in forward.state.refs_of((ref, f".{call.name}"))]
+        if held and all(obj.kind is Kind.MODULE and (not wanted or obj.type in wanted) for obj in held):
+            yield _by_forward(m, number, call.name)
+
+
+def _tested_for(m: Machine, load: t.Load) -> set[str] | None:
+    """The classes that a loop picks its layers by, with `isinstance`; none if it takes all, `None` if it picks them in
+    another way."""
+    if load.site not in m.index.on_arms:
+        return set()
+    found: set[str] = set()
+    for call in m.index.of(t.Call):
+        given = [m.unit.definitions[one.register] for one in call.arguments if one.register >= 0]
+        subject = given[0] if len(given) == 2 and m.dotted_of(call) == "builtins.isinstance" else None
+        if isinstance(subject, t.Load) and subject.name == load.name:
+            option = m.value(call.arguments[1].register).const
+            found |= {table.canonical(str(option))} if isinstance(option, Dotted) else set()
+    return found or None
+
+
+def _passed(m: Machine, call: t.Call | t.Invoke, of: Machine, position: int, name: str) -> int:
+    """The register that a call passes for a parameter of another unit, if that is surely what it calls."""
+    called = callees.called(m, call) if callees.may_lead(m, call) else None
+    if called is None or called.number != of.unit.number:
+        return t.NO_REGISTER
+    behind = position - (1 if called.base >= 0 else 0)
+    plain = [one for one in call.arguments if not one.keyword and not one.stars]
+    named = [one.register for one in call.arguments if one.keyword == name]
+    return named[0] if named else plain[behind].register if 0 <= behind < len(plain) else t.NO_REGISTER
 
 
 def _overwritten(m: Machine, register: int) -> tuple[int, str]:
