@@ -40,7 +40,7 @@ from torchcopylint.flow.storages import (
     writing,
 )
 from torchcopylint.flow.tapes import elements_apart, uses
-from torchcopylint.flow.values import idioms, kinds, memory, naming
+from torchcopylint.flow.values import idioms, kinds, layer_names, memory, naming
 
 _FLAG = "requires_grad"
 _ALIKE = 0.9
@@ -185,7 +185,7 @@ def _set_requires_grad(m: Machine, event: t.StoreAttribute, ref: int, obj: Objec
     wanted = value.const if isinstance(value.const, bool) else None
     as_part = attributes.is_part(obj) and kinds.named_layer(obj.text)
     unsure = obj.kind in (Kind.UNKNOWN, Kind.MODULE) and obj.sure < Sure.LIKELY
-    if unsure and ((as_part and obj.kind is Kind.UNKNOWN) or _has_parameters(m, event)):
+    if unsure and ((as_part and obj.kind is Kind.UNKNOWN) or _has_parameters(m, event) or _is_layer(m, event, obj)):
         obj = obj._replace(kind=Kind.MODULE, sure=Sure.LIKELY)
     if obj.kind is Kind.MODULE:
         if _keeps_option(m, event, obj):
@@ -216,6 +216,18 @@ def _has_parameters(m: Machine, event: t.StoreAttribute) -> bool:
     return any(naming.text_of(m, one.base) == text for one in asking) or (
         m.unit.owner >= 0 and field != text and field.isidentifier() and _is_called(m, field)
     )
+
+
+_OF_NO_MODULE = frozenset({"data", "grad", "shape", "is_leaf", "dtype", "ndim"})
+
+
+def _is_layer(m: Machine, event: t.StoreAttribute, obj: Object) -> bool:
+    """Whether what nobody knows is called like a layer of a network, and nothing that tensors have is asked of it."""
+    text = naming.text_of(m, event.base)
+    if obj.kind is not Kind.UNKNOWN or not layer_names.is_layer(text, obj.text):
+        return False
+    asked = (*m.index.of(t.Attribute), *m.index.of(t.StoreAttribute))
+    return not any(one.name in _OF_NO_MODULE and naming.text_of(m, one.base) == text for one in asked)
 
 
 def _is_called(m: Machine, field: str) -> bool:
