@@ -66,10 +66,14 @@ def check(unit: UnitFacts) -> Iterator[Report]:
     found = []
     reaching, edits = [], []
     for write in unit.writes.values():
-        if write.form not in _FORMS or (write.blank and not write.reads_old) or _says_so(unit, write):
+        if write.form not in _FORMS or _says_so(unit, write):
             continue
         reads = _of_other_holders(unit, write, others.get(write.site, []))
         own = owns.get(write.site, [])
+        if write.blank and not write.reads_old:
+            reads = _of_both_filled(unit, write, reads) if own else []
+            if not reads:
+                continue
         wanted = _wanted(unit, write, reads, own)
         if write.site in alone and not wanted and _for_the_moment(own, _ours(unit, write)):
             wanted = reads
@@ -120,6 +124,17 @@ def _of_other_holders(unit: UnitFacts, write: Write, reads: list[ReadAfter]) -> 
     # A display that is returned (`return s.x, s.y`) is no holder of its own: it was written by what stands there.
     reads = [read for read in reads if not (read.consumer == "return" and read.name.startswith("...["))]
     return _but_of_windows(unit, write, [read for read in reads if not kept_gradient(unit, read) and not read.asked])
+
+
+def _of_both_filled(unit: UnitFacts, write: Write, reads: list[ReadAfter]) -> list[ReadAfter]:
+    """The reads by a second name for what has nothing in it yet, where elements are set by either name:
+    `pos = neg = torch.zeros(n); pos[x > 0] = 1; neg[x < 0] = 1`. Who only wants another name fills by that alone."""
+    mine = set(write.storages)
+    filled = {one.root for one in unit.writes.values() if one.blank and one.form == "item" and mine == {*one.storages}}
+    if write.form != "item" or not write.root.isidentifier():
+        return []
+    plain = [read for read in reads if all(link.how is None for link in read.links)]
+    return [read for read in plain if read.name in filled - {write.root} and read.name.isidentifier()]
 
 
 def _but_of_windows(unit: UnitFacts, write: Write, reads: list[ReadAfter]) -> list[ReadAfter]:
