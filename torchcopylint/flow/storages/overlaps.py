@@ -75,8 +75,7 @@ def _partly_shared(
         return None
     written = (*target[1].region[len(base) :], *target[2])
     read = source[1].region[len(base) :]
-    if copies:
-        written, read = _counted_back(m, written, read)
+    written, read = _counted_back(m, written, read)
     if reordered:
         # The same part in another order; what another part holds is another matter.
         apart = written != read or any(part.kind == "?" for part in written)
@@ -145,8 +144,8 @@ def partly_overlap(written: Region, read: Region, *, broadcast: bool) -> bool:
 
 
 def _counted_back(m: Machine, written: Region, read: Region) -> tuple[Region, Region]:
-    """`x[n:] = x[: size - n]`: what is copied is as long as what it is copied onto, so that `size` is all there is. Or
-    all that counts: `x[n:size] = x[: size - n]`."""
+    """`x[n:] = x[: size - n]`: what is read is as long as what is written, so that `size` is all there is. Or all that
+    counts: `x[n:size] = x[: size - n]`. Arithmetic takes one element as well; who writes such bounds does not mean that."""
     matched = [(_open(one, two), _open(two, one)) for one, two in zip(written, read, strict=False)]
     pairs = [(_from_end(m, one, two), _from_end(m, two, one)) for one, two in matched]
     rest = len(pairs)
