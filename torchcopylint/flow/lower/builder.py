@@ -148,6 +148,10 @@ class UnitBuilder:
         self._is_now(name, key)
         if self._is_made_of(name, value):
             self.reshaped.add(key)
+        made = self.definitions[value] if value >= 0 else None
+        if made.__class__ is t.Load and made.name != name and (source := self.binding.get(made.name)):
+            # A second name: what that is used for shows what the first one holds.
+            self.same.append((source, key))
         self.emit(t.Bind(name, value, site, annotation))
 
     def load(self, name: str, node: Node) -> int:
@@ -160,6 +164,19 @@ class UnitBuilder:
         key = self.binding.get(self.renamed.get(name, name))
         if key:
             self.uses.setdefault(key, set()).add(attribute)
+
+    def are_one(self, names: Sequence[str]) -> bool:
+        """Whether names were bound to one thing: one by the other, and both changed in place since."""
+        if len(set(names)) == 1:
+            return True
+        before = {after: first for first, after in self.same if JOINED not in after}
+        found = set()
+        for name in names:
+            key = self.binding.get(self.renamed.get(name, name), "")
+            for _ in range(MAX_STEPS):
+                key = before.get(key, key)
+            found.add(key)
+        return len(found) == 1 and "" not in found
 
     def rebind(self, name: str, value: int, node: Node) -> None:
         """Bind a name to what `name op= other` leaves: what it is used for from here on, it was before."""

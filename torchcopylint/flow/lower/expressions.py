@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from torchcopylint.flow import tape as t
-from torchcopylint.flow.lower import functions
+from torchcopylint.flow.lower import evidence, functions
 from torchcopylint.flow.lower.annotations import dotted_name
 from torchcopylint.flow.lower.builder import Frame, UnitBuilder
 from torchcopylint.flow.lower.literals import text_of, value_of
@@ -172,6 +172,7 @@ def _call(b: UnitBuilder, node: Node) -> int:
         if function.attr.value == t.FROM_NUMPY and node.args and kind(node.args[0].value) == "Name":
             b.use(node.args[0].value.value, t.HANDED_TO + t.FROM_NUMPY)
         _hand(b, node)
+        evidence.of_difference(b, node)
         _run_backward(b, node)
         arguments = lower_arguments(b, node.args)
         return b.define(t.Invoke, node, base, function.attr.value, arguments)
@@ -185,9 +186,13 @@ def _call(b: UnitBuilder, node: Node) -> int:
 def _hand(b: UnitBuilder, node: Node) -> None:
     """Note what takes a name as its first argument, if that says something of what it holds."""
     first = node.args[0] if node.args else None
-    if first is None or kind(first.value) != "Name" or first.star or first.keyword:
+    if first is None or first.star or first.keyword:
         return
     root, dot, rest = dotted_name(node.func).partition(".")
+    if f"{b.file.imported.get(root, root)}{dot}{rest}" in evidence.JOINING:
+        evidence.of_joined(b, first.value)
+    if kind(first.value) != "Name":
+        return
     if root == "self" and rest and "." not in rest:
         b.use(first.value.value, t.HANDED_TO + t.OF_FIELD + rest)
     dotted = f"{b.file.imported.get(root, root)}{dot}{rest}"
