@@ -12,7 +12,8 @@ class EditedAlone(NamedTuple):
     """The write at `site` makes of the old content, by arithmetic, what hangs on nothing but itself and numbers.
 
     `parameter` is what a module keeps that is written so, if it is. `goes_on` is whether the name that is written is
-    bound to something else then, which is computed from it; `item` whether a number is put into a part of it.
+    bound to something else then, which is computed from it, or noise is added to some rows; `item` whether a number is
+    put into a part of it.
     """
 
     site: int

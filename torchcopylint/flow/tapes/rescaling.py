@@ -42,8 +42,11 @@ def found(m: Machine) -> Iterator[EditedAlone]:
     candidates = {site for site in candidates if m.writes[site].named or _is_handed_out(m, m.writes[site])}
     if not candidates or _writes_its_own(m):
         return
-    alone = set(_alone(m, candidates))
-    others = [write for site, write in m.writes.items() if site not in alone]
+    edits = set(_alone(m, set(m.writes)))
+    alone = edits & candidates
+    # What the owner makes of itself brings nothing else in: `windows -= windows.mean(1, keepdim=True)`.
+    owned = {site for site in edits - alone if m.writes[site].reads_old and m.writes[site].owner != FIELD}
+    others = [write for site, write in m.writes.items() if site not in alone | owned]
     items = [m.writes[site] for site in alone if m.writes[site].form == "item"]
     in_helpers = _in_helpers(m) if others else frozenset()
     for site in sorted(alone):
@@ -56,7 +59,8 @@ def found(m: Machine) -> Iterator[EditedAlone]:
         beside = {storage for other in kept for storage in other.storages}
         beside |= {s for other in items if other.site != site for s in other.storages}
         if not beside & set(write.storages):
-            yield EditedAlone(site, _parameter(m, write), _goes_on(m, write), write.form == "item")
+            goes_on = _goes_on(m, write) or _is_noise(m, write)
+            yield EditedAlone(site, _parameter(m, write), goes_on, write.form == "item")
 
 
 def _is_handed_out(m: Machine, write: Write) -> bool:
@@ -84,6 +88,26 @@ def _goes_on(m: Machine, write: Write) -> bool:
         for bind in m.index.binds.get(write.root, ())
         if bind.value >= 0
     )
+
+
+_NOISE = frozenset({"randn", "rand", "randn_like", "rand_like", "normal", "standard_normal"})
+
+
+def _is_noise(m: Machine, write: Write) -> bool:
+    """Whether what is added to some rows is random: `x = self.x[-k:]; x += 0.1 * torch.randn_like(x)`. What is kept is
+    not brought up to date by that, as one row may be that walks at random: somebody wants other numbers to go on with."""
+    events: list[t.Augment | t.Invoke] = [*m.index.of(t.Augment), *m.index.of(t.Invoke)]
+    written = next((event for event in events if event.site == write.site), None)
+    taken = [m.unit.definitions[bind.value] for bind in m.index.binds.get(write.root, ()) if bind.value >= 0]
+    rows = [one for one in taken if isinstance(one, t.Item) and isinstance(one.subscript[0], t.Slice)]
+    if written is None or not rows:
+        return False
+    if isinstance(written, t.Augment):
+        given = [written.value]
+    else:
+        given = [argument.register for argument in written.arguments]
+    parts = [part for register in given for part in uses.expression(m, register, write.root)]
+    return any(isinstance(part, t.Invoke) and part.name in _NOISE for part in parts)
 
 
 def _in_helpers(m: Machine) -> frozenset[int]:
