@@ -43,8 +43,10 @@ def _made(m: Machine, value: Value) -> t.Event | None:
 def _has_fractions(m: Machine, value: Value, target: t.Event | None) -> bool:
     """Whether a tensor surely has fractions that are wanted: a quotient or a mean; or a product with some, where nobody
     has asked for the integers that it is stored into."""
-    if len(value.refs) != 1 or m.state.object(value.refs[0]).dtype not in _FLOATS:
+    if len(value.refs) != 1:
         return False
+    if m.state.object(value.refs[0]).dtype not in _FLOATS:
+        return _is_quotient(m, value.refs[0])
     ref = value.refs[0]
     if _is_drawn(m, ref):
         return True
@@ -57,6 +59,17 @@ def _has_fractions(m: Machine, value: Value, target: t.Event | None) -> bool:
         return False
     name = made.name if isinstance(made, t.Invoke) else m.dotted_of(made).rpartition(".")[2]
     return name in dtypes.FRACTIONAL and not any(one.keyword == "rounding_mode" for one in made.arguments)
+
+
+def _is_quotient(m: Machine, ref: int) -> bool:
+    """Whether something is one of which nobody knows what it is by another such thing: `hits[i] / total[i]`. Of half of
+    something, the fraction may be no matter."""
+    obj = m.state.object(ref)
+    made = m.index.operations.get(obj.site)
+    if obj.kind is not Kind.UNKNOWN or not isinstance(made, t.Operate) or made.symbol != "/" or len(made.operands) != 2:
+        return False
+    below = m.value(made.operands[1])
+    return bool(below.refs) and below.kind is not Kind.NUMBER and m.value(made.operands[0]).kind is not Kind.STRING
 
 
 _DRAWN = frozenset({"rand", "randn", "rand_like", "randn_like", "uniform", "standard_normal", "random_sample"})
