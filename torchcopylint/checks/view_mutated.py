@@ -71,7 +71,7 @@ def check(unit: UnitFacts) -> Iterator[Report]:
         reads = _of_other_holders(unit, write, others.get(write.site, []))
         own = owns.get(write.site, [])
         if write.blank and not write.reads_old:
-            reads = _of_both_filled(unit, write, reads) if own else []
+            reads = _of_filled(unit, write, reads) if own else []
             if not reads:
                 continue
         wanted = _wanted(unit, write, reads, own)
@@ -126,14 +126,18 @@ def _of_other_holders(unit: UnitFacts, write: Write, reads: list[ReadAfter]) -> 
     return _but_of_windows(unit, write, [read for read in reads if not kept_gradient(unit, read) and not read.asked])
 
 
-def _of_both_filled(unit: UnitFacts, write: Write, reads: list[ReadAfter]) -> list[ReadAfter]:
+def _of_filled(unit: UnitFacts, write: Write, reads: list[ReadAfter]) -> list[ReadAfter]:
     """The reads by a second name for what has nothing in it yet, where elements are set by either name:
     `pos = neg = torch.zeros(n); pos[x > 0] = 1; neg[x < 0] = 1`. Who only wants another name fills by that alone."""
     mine = set(write.storages)
     filled = {one.root for one in unit.writes.values() if one.blank and one.form == "item" and mine == {*one.storages}}
+    plain = [read for read in reads if all(link.how is None for link in read.links)]
+    # What an earlier turn has left elsewhere had been filled by then: `buf.copy_(frame)`, and `self.last = buf` behind.
+    earlier = [read for read in reads if read.bound > write.site and not read.below_written and not read.second]
+    if earlier:
+        return earlier
     if write.form != "item" or not write.root.isidentifier():
         return []
-    plain = [read for read in reads if all(link.how is None for link in read.links)]
     return [read for read in plain if read.name in filled - {write.root} and read.name.isidentifier()]
 
 
