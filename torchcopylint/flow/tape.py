@@ -412,6 +412,8 @@ ASKED = "asked"
 """`isinstance` and the like, and functions of NumPy, which take many things: what is a tensor may not be one there."""
 WITH_MORE = "more"
 """A method of tensors that takes nothing is given something there: it is another one of that name."""
+OPERAND = "operand"
+"""Arithmetic: networks, storages and most of what holds tensors is no operand of it."""
 KEEPDIM = "keepdim"
 """A keyword that methods of tensors alone have: NumPy's is `keepdims`."""
 

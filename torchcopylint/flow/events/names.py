@@ -147,6 +147,10 @@ def _converted(m: Machine, register: int, uses: frozenset[str]) -> Value | None:
     """What a method was called on whose result is used as only a tensor can be that has this method as well: `y =
     x.float()`, and `y.abs()`."""
     made = m.unit.definitions[register] if register >= 0 else None
+    if isinstance(made, t.Unpack) and isinstance(display := m.unit.definitions[made.value], t.Make):
+        # `x, y = x.clone(), y.clone()`
+        apart = 0 <= made.position < len(display.items) and not any(display.stars)
+        made = m.unit.definitions[display.items[made.position]] if apart else None
     if not isinstance(made, t.Invoke) or not table.owners(made.name):
         return None
     source = m.value(made.base)

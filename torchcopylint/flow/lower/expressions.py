@@ -260,6 +260,9 @@ def lower_arguments(b: UnitBuilder, nodes: Sequence[Node]) -> tuple[t.Argument, 
 def _binary(b: UnitBuilder, node: Node) -> int:
     left = lower_expression(b, node.left)
     right = lower_expression(b, node.right)
+    for side in (node.left, node.right):
+        if kind(side) == "Name":
+            b.use(side.value, t.HANDED_TO + t.OPERAND)
     return b.define(t.Operate, node, BINARY_SYMBOLS[kind(node.operator)], (left, right))
 
 

@@ -153,6 +153,7 @@ def _augmented(b: UnitBuilder, node: Node) -> None:
         b.emit(t.StoreItem(base, index, new, True, b.site(target)))
     elif kind(target) == "Name":
         old = b.load(target.value, target)
+        b.use(target.value, t.HANDED_TO + t.OPERAND)
         b.rebind(target.value, _augment(b, node, symbol, old), target)
 
 

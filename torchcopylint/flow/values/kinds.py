@@ -18,6 +18,7 @@ from torchcopylint.flow.tape import (
     KEEPDIM,
     OF_FIELD,
     OF_TENSOR,
+    OPERAND,
     UNION,
     WITH_MORE,
     Dotted,
@@ -290,7 +291,7 @@ _CALLED_OF_TENSORS = frozenset({"is_floating_point", "is_complex"})
 def evidence(name: str, *, called: bool) -> str:
     """What kind of object is shown by an attribute that is read, or a method that is called: see `table.evidence`."""
     if name.startswith(HANDED_TO):
-        if name in (HANDED_TO + ASKED, HANDED_TO + WITH_MORE) or name.startswith(HANDED_TO + OF_FIELD):
+        if name in (HANDED_TO + ASKED, HANDED_TO + WITH_MORE, HANDED_TO + OPERAND) or name.startswith(HANDED_TO + OF_FIELD):
             return ""
         return "tensor" if name in (HANDED_TO + KEEPDIM, HANDED_TO + OF_TENSOR) else "array"
     found = "tensor" if called and name in _CALLED_OF_TENSORS else table.evidence(name)
@@ -318,7 +319,8 @@ def from_uses(uses: frozenset[str], *, alone: bool = False) -> tuple[Kind, Sure]
     if found <= {"module"} and "step()" not in uses and sum(not uses.isdisjoint(some) for some in _OF_MODULES) > 1:
         return Kind.MODULE, Sure.LIKELY
     methods = frozenset(use.removesuffix("()") for use in uses if use.endswith("()"))
-    if not found and (are_tensors_alone(methods) or (alone and any(map(is_of_tables, methods)))):
+    alike = are_tensors_alone(methods) or (HANDED_TO + OPERAND in uses and any(map(is_of_no_operand, methods)))
+    if not found and (alike or (alone and any(map(is_of_tables, methods)))):
         return (Kind.UNKNOWN, Sure.NOT) if used_otherwise(uses) else (Kind.TENSOR, Sure.LIKELY)
     if len(found) != 1:
         return Kind.UNKNOWN, Sure.NOT
@@ -331,6 +333,19 @@ def are_tensors_alone(methods: frozenset[str]) -> bool:
     """Whether tensors have some methods that others have as well, and nobody else has all of them: `float`, `abs`."""
     owners = [table.owners(name) for name in methods]
     return len(owners) > 1 and all(owners) and not frozenset.intersection(*owners)
+
+
+_NO_OPERANDS = frozenset(
+    {"torch.nn.Module", "storage", "PackedSequence", "holders-of-tensors", "memoryview", "Size", "polars.DataFrame"}
+)
+"""Who has methods of tensors, and is not computed with, or does not turn up where nobody has named its package."""
+
+
+@lru_cache(maxsize=4096)
+def is_of_no_operand(name: str) -> bool:
+    """Whether tensors have a method, and beside them nobody who is computed with: `clone`, `cuda`, `float`."""
+    owners = table.owners(name)
+    return bool(owners) and owners <= _NO_OPERANDS
 
 
 _TABLES = frozenset(
