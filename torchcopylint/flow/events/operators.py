@@ -36,7 +36,7 @@ from torchcopylint.flow.storages import collecting, kept_while_trained, own_entr
 from torchcopylint.flow.tapes import numbers, uses
 from torchcopylint.flow.values import array_dtypes, imports, memory, naming
 from torchcopylint.flow.values.sites import Arguments, Site
-from torchcopylint.flow.values.state import kind_of
+from torchcopylint.flow.values.state import kind_of, written_kind
 from torchcopylint.knowledge import table
 
 _OF_NUMBERS = frozenset({"-", "/", "//", "**", "@"})
@@ -249,7 +249,7 @@ def augment(m: Machine, event: t.Augment, target: Value, value: Value) -> Value:
     """`target op= value`: in place for tensors and arrays, a new value for numbers, an extension for lists."""
     memory.evidence_array(m, target)
     target = target._replace(plain=target.plain or _may_be_number(m, event, target))
-    kind = kind_of(target, m.state)
+    kind = written_kind(target, m.state)
     name = naming.text_of(m, event.target)
     if kind in BUFFERS and event.symbol != "@=" and not target.plain:
         reading.read(m, value, event.site, "operand", event.symbol)

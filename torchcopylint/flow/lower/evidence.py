@@ -7,8 +7,7 @@ from torchcopylint.flow.lower.builder import UnitBuilder
 from torchcopylint.flow.lower.node import Node, kind
 
 JOINING = frozenset(
-    f"torch.{name}"
-    for name in ("cat", "concat", "concatenate", "stack", "hstack", "vstack", "dstack", "column_stack")
+    f"torch.{name}" for name in ("cat", "concat", "concatenate", "stack", "hstack", "vstack", "dstack", "column_stack")
 )
 _DISPLAYS = frozenset({"List", "Tuple"})
 _NUMBERS = frozenset({"Integer", "Float"})

@@ -145,7 +145,7 @@ def partly_overlap(written: Region, read: Region, *, broadcast: bool) -> bool:
 
 def _counted_back(m: Machine, written: Region, read: Region) -> tuple[Region, Region]:
     """`x[n:] = x[: size - n]`: what is read is as long as what is written, so that `size` is all there is. Or all that
-    counts: `x[n:size] = x[: size - n]`. Arithmetic takes one element as well; who writes such bounds does not mean that."""
+    counts: `x[n:size] = x[: size - n]`. Arithmetic takes one element as well; such bounds are not written for that."""
     matched = [(_open(one, two), _open(two, one)) for one, two in zip(written, read, strict=False)]
     pairs = [(_from_end(m, one, two), _from_end(m, two, one)) for one, two in matched]
     rest = len(pairs)

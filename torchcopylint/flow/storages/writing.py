@@ -44,7 +44,7 @@ from torchcopylint.flow.storages.reading import Chain
 from torchcopylint.flow.tapes import by_default, turns, uses
 from torchcopylint.flow.values import idioms, naming
 from torchcopylint.flow.values.sites import STATISTICS
-from torchcopylint.flow.values.state import TRAINING, in_stable_order
+from torchcopylint.flow.values.state import TRAINING, in_stable_order, written_kind
 
 if TYPE_CHECKING:
     from torchcopylint.flow.running.machine import Machine
@@ -122,7 +122,7 @@ def write(
         blank=all(BLANK in o.flags for o in owners),
         named=value.root is not None and any(link.how is not None for _, link in held) and not _is_owner(m, value.root),
         sure=min((m.state.object(r).sure for r in value.refs), default=Sure.NOT),
-        kind=m.state.object(ref).kind,
+        kind=written_kind(value, m.state) if len(value.refs) > 1 else m.state.object(ref).kind,
         storages=storages,
         cause=cause,
         copied=_index_copy(m, storages, value.root, site),

@@ -95,7 +95,7 @@ _NOISE = frozenset({"randn", "rand", "randn_like", "rand_like", "normal", "stand
 
 def _is_noise(m: Machine, write: Write) -> bool:
     """Whether what is added to some rows is random: `x = self.x[-k:]; x += 0.1 * torch.randn_like(x)`. What is kept is
-    not brought up to date by that, as one row may be that walks at random: somebody wants other numbers to go on with."""
+    not brought up to date by that, as one row may be that walks at random: other numbers are wanted."""
     events: list[t.Augment | t.Invoke] = [*m.index.of(t.Augment), *m.index.of(t.Invoke)]
     written = next((event for event in events if event.site == write.site), None)
     taken = [m.unit.definitions[bind.value] for bind in m.index.binds.get(write.root, ()) if bind.value >= 0]

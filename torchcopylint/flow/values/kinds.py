@@ -288,10 +288,15 @@ _CALLED_OF_TENSORS = frozenset({"is_floating_point", "is_complex"})
 """What a dtype has as well, but nobody can call there."""
 
 
+_OF_ANY = frozenset({HANDED_TO + ASKED, HANDED_TO + WITH_MORE, HANDED_TO + OPERAND})
+
+
 def evidence(name: str, *, called: bool) -> str:
     """What kind of object is shown by an attribute that is read, or a method that is called: see `table.evidence`."""
     if name.startswith(HANDED_TO):
-        if name in (HANDED_TO + ASKED, HANDED_TO + WITH_MORE, HANDED_TO + OPERAND) or name.startswith(HANDED_TO + OF_FIELD):
+        if name in (HANDED_TO + ASKED, HANDED_TO + WITH_MORE, HANDED_TO + OPERAND) or name.startswith(
+            HANDED_TO + OF_FIELD
+        ):
             return ""
         return "tensor" if name in (HANDED_TO + KEEPDIM, HANDED_TO + OF_TENSOR) else "array"
     found = "tensor" if called and name in _CALLED_OF_TENSORS else table.evidence(name)

@@ -12,7 +12,9 @@ from itertools import chain
 from typing import NamedTuple, TypeAlias, cast
 
 from torchcopylint.flow.model import (
+    BUFFERS,
     CONTAINERS,
+    TENSORS,
     UNKNOWN_OBJECT,
     Cell,
     Fact,
@@ -427,3 +429,10 @@ def kind_of(value: Value, state: State) -> Kind:
     if len(kinds) == 1:
         return kinds.pop()
     return Kind.TENSOR if kinds == {Kind.TENSOR, Kind.PARAMETER} else Kind.UNKNOWN
+
+
+def written_kind(value: Value, state: State) -> Kind:
+    """The kind of what is changed in place. What is an array on one path and a tensor on another is changed either way:
+    `if isinstance(x, np.ndarray): x = torch.from_numpy(x)`."""
+    kinds = {state.object(ref).kind for ref in value.refs}
+    return Kind.TENSOR if Kind.ARRAY in kinds and kinds <= BUFFERS and kinds & TENSORS else kind_of(value, state)
