@@ -35,12 +35,12 @@ def found(m: Machine, loop: t.Loop, ran: int, through: frozenset[int]) -> tuple[
                 read.add(_called(m, event, names))
             case t.Bind() | t.StoreAttribute():
                 named = event.name if isinstance(event, t.Bind) else _called(m, event, names)
-                if named in read and named not in bound:
+                if named in read and named not in bound and not _is_made_anew(m, event, loop, carried):
                     carried.add(named)
                 bound.setdefault(named, []).append((event.value, event.site))
             case t.StoreItem() if _is_entry(m, event):
                 named = _called(m, event, names)
-                if named in read and named not in bound:
+                if named in read and named not in bound and not _is_made_anew(m, event, loop, carried):
                     carried.add(named)
                 bound.setdefault(named, []).append((event.value, event.site))
             case t.StoreItem() | t.Invoke() if isinstance(event, t.StoreItem) or event.name.endswith("_"):
@@ -70,6 +70,16 @@ def _called(
     text = f"{naming.text_of(m, event.base)}{f'.{step}' if attribute else f'[{step}]'}"
     refs = m.value(event.base).refs
     return names.setdefault((refs[0] | 1, step), text) if len(refs) == 1 else text
+
+
+def _is_made_anew(m: Machine, event: t.Bind | t.StoreAttribute | t.StoreItem, loop: t.Loop, carried: set[str]) -> bool:
+    """Whether each turn has made what an entry or field is put into: `out = model(x)`, and then `out["loss"] = ...`."""
+    held = m.unit.definitions[event.base] if not isinstance(event, t.Bind) and event.base >= 0 else None
+    if not isinstance(held, t.Load) or held.name in carried:
+        return False
+    binds = [bind for bind in loop.body if isinstance(bind, t.Bind) and bind.name == held.name]
+    made = m.unit.definitions[binds[0].value] if binds and binds[0].value >= 0 else None
+    return isinstance(made, t.Make) or (isinstance(made, t.Call) and bool(made.arguments))
 
 
 def _is_entry(m: Machine, event: t.StoreItem) -> bool:
