@@ -20,6 +20,12 @@ if TYPE_CHECKING:
 _TRAINING_NAME = re.compile(
     r"(?:^|[._])(?:train|fit|run_epoch|epoch|optimi[sz]e|learn|train_step|training_step)(?:_\w+)?$"
 )
+_MEASURE = re.compile(
+    r"_(?:criteri(?:on|a)|loss(?:es)?(?:_?(?:fn|func|function))?|metrics?|acc(?:uracy)?|scores?"
+    r"|transforms?|aug(?:mentations?)?)$",
+    re.I,
+)
+"""What is for training and does not train: `self.train_criterion(output, y)`, `self.train_acc(output, y)`."""
 _STEPPING_NAMES = frozenset({"step", "optimizer_step"})
 """`scaler.step(optimizer)`, `xm.optimizer_step(optimizer)`: somebody else lets an optimizer step."""
 
@@ -124,7 +130,7 @@ def maybe_step(m: Machine, arguments: Arguments, site: int, name: str) -> None:
 
 def maybe_trains(m: Machine, arguments: Arguments, site: int, name: str, receiver: Value | None = None) -> None:
     """A call that by its name trains writes the parameters of the models it is given, or that its receiver holds."""
-    if not _TRAINING_NAME.search(name):
+    if not _TRAINING_NAME.search(name) or _MEASURE.search(name):
         return
     written = False
     for value in (*arguments.positional, *arguments.keywords.values(), *_models_of(m, receiver)):
