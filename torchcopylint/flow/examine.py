@@ -221,7 +221,7 @@ def _with_helpers(
             m = world.run_expanded(expanded.unit)
             if handed_networks.learn(world, m):
                 m = world.run_expanded(expanded.unit)
-            found.append(_unit_facts(world, m, (), shielding))
+            found.append(_without_gathered(world, _unit_facts(world, m, (), shielding), expanded.places))
             for (site, role), held in m.inside.items():
                 # What storages are called there says nothing to others.
                 named = tuple((key, place) for key, place in held if isinstance(key, str))
@@ -238,6 +238,14 @@ def _with_helpers(
         frozenset(partly),
         frozenset(through),
     )
+
+
+def _without_gathered(world: World, unit: UnitFacts, places: Mapping[int, tuple[int, ...]]) -> UnitFacts:
+    """What is found in a unit with its helpers, without what those gather for others than this caller."""
+    found = {fact for fact in unit.facts if isinstance(fact, Accumulated) and fact.form in ("figure", "figures")}
+    others = frozenset[int]().union(*map(gathered.for_others, world.machines.values())) if found else frozenset()
+    apart = {fact for fact in found if places.get(fact.site, (-1,))[-1] in others}
+    return unit._replace(facts=tuple(fact for fact in unit.facts if fact not in apart)) if apart else unit
 
 
 def _shielding(world: World) -> frozenset[int]:

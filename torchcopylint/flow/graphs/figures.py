@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from torchcopylint.flow import tape as t
-from torchcopylint.flow.model import COMPARISONS
+from torchcopylint.flow.model import COMPARISONS, Kind
 from torchcopylint.flow.tapes import uses
 from torchcopylint.flow.values import naming
 
@@ -193,15 +193,25 @@ class Looks:
 def is_figure_for_callers(world: World, number: int, returned: set[int]) -> bool:
     """Whether every call of a function in its file takes what it returns at some places for numbers.
 
-    False if there is no call, or if a caller hands the result on, and of `forward`, which nobody calls by that name.
+    False if there is no call, or if a caller hands the result on, and of what is `for_others`.
     """
-    if world.unit(number).name == "forward" and world.unit(number).owner >= 0:
+    if is_for_others(world, number):
         return False
     called = {caller for caller, _ in world.call_modes.get(number, ())}
     if not called or not called <= world.machines.keys():
         return False
     name = world.unit(number).name
     return all(_takes_figures(world.machines[caller], name, returned) for caller in called)
+
+
+def is_for_others(world: World, number: int) -> bool:
+    """Whether what a method returns is for others than those that call it here: `forward`, which nobody calls by that
+    name, and what of a network the body of its module alone calls, to try it and print the shapes."""
+    unit = world.unit(number)
+    if unit.owner < 0:
+        return False
+    called = {caller for caller, _ in world.call_modes.get(number, ())}
+    return unit.name == "forward" or (world.class_kind(unit.owner)[0] is Kind.MODULE and called == {0})
 
 
 def _takes_figures(m: Machine, name: str, returned: set[int]) -> bool:

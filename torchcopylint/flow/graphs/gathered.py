@@ -8,7 +8,7 @@ from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import Accumulated
 from torchcopylint.flow.graphs import own_elements, passes
 from torchcopylint.flow.graphs.earlier import is_begun_on_arms
-from torchcopylint.flow.graphs.figures import Looks, is_figure_for_callers, is_taken_so
+from torchcopylint.flow.graphs.figures import Looks, is_figure_for_callers, is_for_others, is_taken_so
 from torchcopylint.flow.model import PART, TENSORS, Fact, Kind, Object, Sure, Value
 from torchcopylint.flow.tapes import uses
 from torchcopylint.flow.tapes.loops import Loops
@@ -83,6 +83,11 @@ def handed_out(m: Machine) -> tuple[Gathered, ...]:
     for fact, looks in _figures(m, set()):
         found += [Gathered(place, fact.name, fact.source, fact.form, fact.sure) for place in sorted(looks.returned)]
     return tuple(found)
+
+
+def for_others(m: Machine) -> frozenset[int]:
+    """The sites of what a unit gathers, if what it returns is not for those alone that call it here."""
+    return frozenset(m.gathered) if m.gathered and is_for_others(m.world, m.unit.number) else frozenset()
 
 
 def note_call(m: Machine, unit: int, site: int) -> None:
