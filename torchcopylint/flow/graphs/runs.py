@@ -376,7 +376,7 @@ def _ran_aside(m: Machine, site: int, target: Value, value: Value, source: str) 
     return {
         where
         for where in m.runs.sites
-        if (where in m.index.on_arms or (several and m.runs.names[where] == source))
+        if (where in m.index.on_arms or (several and m.runs.names.get(where) == source))
         and m.index.loops.get(where, ()) == loops
         and mine & m.runs.over.get(where, frozenset())
         and not exclusion.exclude(m, where, site)
