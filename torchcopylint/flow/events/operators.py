@@ -76,7 +76,7 @@ def operate(m: Machine, symbol: str, values: list[Value], event: t.Operate, oper
     for value in values:
         reading.read(m, value, event.site, "operand", symbol)
         slots.field_read(m, value.root, event.site, "operand", symbol)
-    if Kind.ARRAY in kinds:
+    if Kind.ARRAY in kinds and not _may_be_tensor(m, values, kinds):
         made = Object(Kind.ARRAY, min(m.state.object(r).sure for v in values for r in v.refs[:1]), text="...")
         if any(NDARRAY in m.state.object(r).flags for v in values for r in v.refs):
             made = made._replace(flags=frozenset({NDARRAY}))
@@ -110,6 +110,19 @@ def _united(m: Machine, values: list[Value], event: t.Operate) -> Value:
         # What stands there is told, so that all other keys are those of the first.
         containers.note_copy(m, made.refs[0], values[0].refs[0])
     return made
+
+
+def _may_be_tensor(m: Machine, values: list[Value], kinds: list[Kind]) -> bool:
+    """Whether one operand is unknown, and what NumPy has made of something unknown stands beside it: either may be a
+    tensor, since of a tensor NumPy makes one."""
+    arrays = [
+        m.state.object(ref)
+        for value, kind in zip(values, kinds, strict=True)
+        for ref in value.refs
+        if kind is Kind.ARRAY
+    ]
+    unknown = any(kind is Kind.UNKNOWN and value.refs for value, kind in zip(values, kinds, strict=True))
+    return unknown and all(LONE in obj.flags and NDARRAY not in obj.flags for obj in arrays)
 
 
 def _is_surely_array(obj: Object) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torchcopylint.flow.model import BUFFERS, CONTAINERS, Kind, Object
+from torchcopylint.flow.model import BUFFERS, CONTAINERS, TENSORS, Kind, Object
 
 if TYPE_CHECKING:
     from torchcopylint.flow.running.machine import Machine
@@ -28,6 +28,13 @@ OF_NUMBERS = frozenset(
     ]
 )
 """Executed in the tests: of numbers, each returns a number, which `+=` does not change in place."""
+_NOT_UNIVERSAL = frozenset(
+    [
+        *("angle", "around", "clip", "fix", "interp", "iscomplex", "isclose", "isneginf", "isposinf", "nan_to_num"),
+        *("round", "searchsorted", "sinc"),
+    ]
+)
+"""These are written in Python, and what they make of a tensor is another matter."""
 _LOOKED_UP = {"searchsorted": slice(1, 2), "interp": slice(0, 1)}
 """The arguments that tell whether one number comes back or an array, where others are arrays in any case."""
 
@@ -39,6 +46,16 @@ def may_be_one(m: Machine, op: Op, arguments: Arguments) -> bool:
         return False
     values = [*arguments.positional[_LOOKED_UP.get(short, slice(None))], *arguments.keywords.values()]
     return not any(_is_array(m.state.object(ref)) for value in values for ref in value.refs)
+
+
+def of_tensor(m: Machine, op: Op, arguments: Arguments) -> bool:
+    """Whether a call makes a tensor of a tensor, as a universal function of NumPy does: `np.exp(t)`."""
+    module, _, short = op.name.partition("(")[0].rpartition(".")
+    if module != "numpy" or short not in OF_NUMBERS - _NOT_UNIVERSAL or "out" in arguments.keywords:
+        return False
+    objects = [m.state.object(ref) for value in arguments.positional for ref in value.refs]
+    tensors = [obj for obj in objects if obj.kind in TENSORS]
+    return bool(tensors) and not any(obj.kind is Kind.ARRAY for obj in objects)
 
 
 def _is_array(obj: Object) -> bool:

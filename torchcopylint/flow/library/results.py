@@ -153,6 +153,8 @@ def result(m: Machine, op: Op, arguments: Arguments, first: Value, at: Site, inp
     if op.result == "input":
         made = m.state.object(source.refs[0]) if source.refs else Object()
         made = Object(made.kind, made.sure, dtype=made.dtype)
+    elif op.result == "array" and lone_numbers.of_tensor(m, op, arguments):
+        made = Object(Kind.TENSOR, Sure.LIKELY, leaf=Fact.YES, requires_grad=Fact.NO)
     elif op.result == "array":
         made = Object(Kind.ARRAY, Sure.PROVEN)
     elif op.result in ("tensor", "self"):
