@@ -6,16 +6,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import Accumulated
-from torchcopylint.flow.graphs import own_elements, passes
+from torchcopylint.flow.graphs import own_elements, passes, runs
 from torchcopylint.flow.graphs.earlier import is_begun_on_arms
 from torchcopylint.flow.graphs.figures import Looks, is_figure_for_callers, is_for_others, is_taken_so
 from torchcopylint.flow.model import PART, TENSORS, Fact, Kind, Object, Sure, Value
 from torchcopylint.flow.tapes import uses
 from torchcopylint.flow.tapes.loops import Loops
 from torchcopylint.flow.values import kinds, naming
-
-OF_CALL = 7
-"""What is left of the number of a network's graph, by eight: the rest is the site where it was called."""
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -129,6 +126,8 @@ def _figures(m: Machine, known: set[int]) -> Iterator[tuple[Accumulated, Looks]]
         looks = Looks(m.unit, m, "" if loaded is made else loaded.name)
         if not looks.is_figure(loaded.name) or not (looks.looked or looks.returned):
             continue
+        if not looks.returned and _is_alive_in_result(m, site):
+            continue
         yield fact, looks
 
 
@@ -153,11 +152,21 @@ def _is_of_one_graph(m: Machine, site: int, name: str) -> bool:
     list: each turn keeps no graph but that one. `values = critic(x)`, and then `found.append(r[i] + values[i])`."""
     begun = [set(m.index.loops.get(bind.site, ())) for bind in m.index.binds.get(name, ())]
     graphs = m.gathered_of.get(site, frozenset())
-    called = [number // 8 for number in graphs if number % 8 == OF_CALL and number // 8 in m.index.calls]
+    called = [site for site in map(runs.calling, graphs) if site in m.index.calls]
     if not begun or not called or len(called) < len(graphs):
         return False
     # What another loop has computed one by one is as many graphs as that one has turns.
     return all(set(m.index.loops.get(one, ())) <= set.intersection(*begun) for one in called)
+
+
+def _is_alive_in_result(m: Machine, site: int) -> bool:
+    """Whether what the unit returns hangs on the same graphs, of all turns: who gathers what `forward` has computed on
+    the way, to look at it, keeps nothing alive by that."""
+    graphs = m.gathered_of.get(site, frozenset())
+    objects = runs.held_in(m, tuple(ref for value in m.returned for ref in value.refs), runs.MAX_DEPTH)
+    found = [obj for obj in objects if obj.requires_grad > 0 and graphs & obj.graph]
+    around = m.index.loops.get(site, ())
+    return any(obj.site >= 0 and around and around[0] not in m.index.loops.get(obj.site, ()) for obj in found)
 
 
 def _is_taken_apart(m: Machine, name: str) -> bool:

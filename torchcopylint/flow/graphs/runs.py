@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from torchcopylint.flow.running.machine import Machine
 
 BRANCHES, _CALLS = 1 << 48, 1 << 47
+OF_CALL = 7
+"""What is left of the number of a network's graph, by eight: the rest is the site where it was called."""
 MAX_OUTPUTS = 64
 _FREED, _RAN, _ADDED, _HELD = 1, 2, 3, 4
 MAX_DEPTH = 2
@@ -151,6 +153,14 @@ def hang_together(m: Machine, value: Value, group: int, site: int) -> bool:
     for ref, obj in objects:
         m.state.set_object(ref, obj._replace(graph=obj.graph | {number}))
     return True
+
+
+def calling(number: int) -> int:
+    """The site of the call that has made the graph of a number: of a network, or of a function that returns what hangs
+    on one. -1 where it was no call."""
+    if _CALLS <= number < BRANCHES:
+        return (number - _CALLS) // MAX_OUTPUTS
+    return number // 8 if 0 <= number < _CALLS and number % 8 == OF_CALL else -1
 
 
 def common(m: Machine, a: Iterable[int], b: Iterable[int]) -> set[int]:
