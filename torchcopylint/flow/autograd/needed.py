@@ -58,7 +58,9 @@ def _comes_too_late(m: Machine, saved: int, written: int, site: int) -> bool:
     if site < written and around and len(loops[1]) > len(around) and loops[0][: len(around)] == around:
         # Several backward passes in a loop, and one step behind it: another turn around both computes its own.
         return loops[1][: len(around)] == around and saved < site and anew.each_turn(m, site, around[-1])
-    if site >= written or loops[1] != loops[2] or loops[0][: len(loops[1])] != loops[1]:
+    # The write may stand in a loop of its own: `for p in net.parameters(): p.data.clamp_(-1, 1)`.
+    behind = site < written and (loops[1] == loops[2] or (loops[1] and loops[2][: len(loops[1])] == loops[1]))
+    if not behind or loops[0][: len(loops[1])] != loops[1]:
         return False
     if loops[0] != loops[1]:
         # An inner loop has saved it, such as that of an episode.

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchcopylint.flow import tape as t
-from torchcopylint.flow.model import CONTAINERS, Fact, Kind
+from torchcopylint.flow.model import CONTAINERS, TENSORS, Fact, Kind
 from torchcopylint.flow.tapes import exclusion, same_arms, uses
 from torchcopylint.flow.tapes.inlining import is_result
+from torchcopylint.knowledge import table
 
 if TYPE_CHECKING:
     from torchcopylint.flow.running.machine import Machine
@@ -192,7 +193,7 @@ def _is_filled(m: Machine, name: str, loop: int) -> bool:
         if isinstance(event, t.Augment) and event.target == use.register:
             return True
         if isinstance(event, t.Invoke) and event.base == use.register and m.value(use.register).refs:
-            if _keeps_nothing(m, event) or _is_network(m, event):
+            if _keeps_nothing(m, event) or _is_network(m, event) or _computes(m, event):
                 continue
             given = [one.register for one in event.arguments]
             if m.value(use.register).kind in CONTAINERS or not all(_is_number(m, one) for one in given):
@@ -217,6 +218,16 @@ def _is_network(m: Machine, call: t.Invoke) -> bool:
     summaries = [m.world.summary(function) for function in forward if function is not None]
     keeping = any(one is not None and (one.kept or one.added or one.left or one.carries) for one in summaries)
     return None not in cells and bool(held) and all(one.kind is Kind.MODULE for one in held) and not keeping
+
+
+_OF_OTHERS = frozenset({"add", "copy", "count", "get", "index", "put", "union"})
+
+
+def _computes(m: Machine, call: t.Invoke) -> bool:
+    """Whether a method is one of tensors that makes a new one of what it is given: `real.mul(epsilon)`."""
+    op = table.tensor_method(call.name) if call.name not in _OF_OTHERS else None
+    computes = op is not None and op.differentiable and not op.writes and op.shares == "fresh"
+    return computes and all(m.state.object(ref).kind in (*TENSORS, Kind.UNKNOWN) for ref in m.value(call.base).refs)
 
 
 def _is_number(m: Machine, register: int) -> bool:

@@ -54,6 +54,12 @@ _SAME = frozenset({"any", "all", "len", "isinstance", "hasattr", "bool"})
 """Functions that say the same of the same."""
 
 
+_SAME_OF_TEXT = frozenset(
+    {"find", "rfind", "index", "count", "startswith", "endswith", "lower", "upper", "strip", "split"}
+)
+"""The same of methods of texts: `self.kind.find("WGAN") >= 0`."""
+
+
 def _is_same(m: Machine, register: int, loop: int) -> bool:
     """Whether a condition is made of nothing that the loop binds, sets or takes out of something."""
     pending, seen = [register], set[int]()
@@ -77,6 +83,8 @@ def _is_same(m: Machine, register: int, loop: int) -> bool:
             if not isinstance(called, t.Load) or called.name not in _SAME:
                 return False
             pending += [argument.register for argument in event.arguments]
+        elif isinstance(event, t.Invoke) and event.name in _SAME_OF_TEXT:
+            pending += [event.base, *(argument.register for argument in event.arguments)]
         elif isinstance(event, t.Make):
             put = [part for made in m.index.of(t.Collect) if made.container == one for part in (made.key, made.item)]
             pending += [*t.operands(event), *(part for part in put if part >= 0)]
