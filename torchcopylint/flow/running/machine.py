@@ -12,11 +12,20 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from torchcopylint.flow import tape as t
-from torchcopylint.flow.facts import Saved, Write
+from torchcopylint.flow.facts import (
+    BackwardAgain,
+    Clobbered,
+    InferenceMisused,
+    LeafWritten,
+    RequiresGradRefused,
+    Saved,
+    ViewRefused,
+    Write,
+)
 from torchcopylint.flow.graphs import last_turn
 from torchcopylint.flow.graphs.runs import Runs
 from torchcopylint.flow.model import MAX_TURNS, UNKNOWN, Cell, Fact, Key, Kind, Object, Part, Region, Slot, Sure, Value
-from torchcopylint.flow.tapes import after_turns, come_round, converted, quiet_ends, turns
+from torchcopylint.flow.tapes import after_turns, come_round, converted, quiet_ends, shown_errors, turns
 from torchcopylint.flow.tapes.settling import has_settled
 from torchcopylint.flow.values.state import ALIVE, Delta, Mode, State
 from torchcopylint.knowledge import table
@@ -32,6 +41,7 @@ if TYPE_CHECKING:
     from torchcopylint.flow.tapes.left import Left
 
 T = TypeVar("T")
+_REFUSED = (BackwardAgain, Clobbered, InferenceMisused, LeafWritten, RequiresGradRefused, ViewRefused)
 HANDLERS: dict[type[Any], Callable[[Machine, Any], None]] = {}
 
 
@@ -381,10 +391,13 @@ class Machine:
         state = self.state
         level = state.fork()
         last = quiet_ends.begin(event.body)
+        shown = shown_errors.is_shown(self, event)
         self.guards += bool(event.handlers)
+        self.on_purpose += shown
         self.run(event.body[:last])
         raised = state.capture(level)
         self.run(event.body[last:])
+        self.on_purpose -= shown
         self.guards -= bool(event.handlers)
         body = state.take()
         deltas = []
@@ -465,7 +478,9 @@ class Machine:
             self.evidence[ref | 1] = self.evidence.get(ref | 1, frozenset()) | names
 
     def fact(self, fact: Relation) -> None:
-        """Keep a fact, at its own site."""
+        """Keep a fact, at its own site; what torch refuses not where that is what the program is there to show."""
+        if self.on_purpose and isinstance(fact, _REFUSED):
+            return
         found = self.facts.setdefault(fact.site, [])
         if fact not in found:
             found.append(fact)
