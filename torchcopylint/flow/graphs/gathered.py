@@ -163,10 +163,20 @@ def _is_alive_in_result(m: Machine, site: int) -> bool:
     """Whether what the unit returns hangs on the same graphs, of all turns: who gathers what `forward` has computed on
     the way, to look at it, keeps nothing alive by that."""
     graphs = m.gathered_of.get(site, frozenset())
-    objects = runs.held_in(m, tuple(ref for value in m.returned for ref in value.refs), runs.MAX_DEPTH)
+    refs = [ref for value in m.returned for ref in value.refs]
+    refs += [ref for one in refs for ref in _given(m, m.state.object(one))]
+    objects = runs.held_in(m, tuple(refs), runs.MAX_DEPTH)
     found = [obj for obj in objects if obj.requires_grad > 0 and graphs & obj.graph]
     around = m.index.loops.get(site, ())
     return any(obj.site >= 0 and around and around[0] not in m.index.loops.get(obj.site, ()) for obj in found)
+
+
+def _given(m: Machine, obj: Object) -> Iterator[int]:
+    """What was passed to the call that made an object, which may hold it: `return Output(out=out, seen=seen)`."""
+    register = m.index.calls.get(obj.site, -1) if obj.kind in (Kind.INSTANCE, Kind.UNKNOWN) else -1
+    call = m.unit.definitions[register] if register >= 0 else None
+    for argument in call.arguments if isinstance(call, t.Call) else ():
+        yield from m.value(argument.register).refs
 
 
 def _is_taken_apart(m: Machine, name: str) -> bool:
