@@ -28,8 +28,7 @@ def is_filled(m: Machine, value: Value, write: Write) -> bool:
 
 def are_apart(m: Machine, fact: ReadAfter, site: int) -> bool:
     """Whether what is read at a site is, by time or place, not what the write of a fact has hit."""
-    late = site <= fact.write and _shared_at_last(m, fact)
-    if late or _on_other_ways(m, fact, site) or _shared_last_of_all(m, fact, site):
+    if _goes_on_anyway(m, fact, site) or _on_other_ways(m, fact, site) or _shared_last_of_all(m, fact, site):
         return True
     return _is_of_next_index(m, fact, site)
 
@@ -138,6 +137,21 @@ def _shared_last_of_all(m: Machine, fact: ReadAfter, site: int) -> bool:
     anew = [bind for bind in m.index.binds.get(name, ()) if uses.loops_around(m, bind.site) == around]
     made = any(isinstance(m.unit.definitions[bind.value], t.Make | t.Invoke) for bind in anew if bind.value >= 0)
     return behind and made and write < shared < site and exclusion.comes_at_last(m, shared)
+
+
+def _goes_on_anyway(m: Machine, fact: ReadAfter, site: int) -> bool:
+    """Whether the two came to share on the last turn of a loop, and what is read is read on each turn: on the next one,
+    which there is not, or behind the write, where other turns have two. Who makes them one at last, where `const = upper`
+    is for that turn alone, has no use for the other one any more; `final = x` is read behind the loop."""
+    return (site <= fact.write or _is_read_each_turn(m, fact, site)) and _shared_at_last(m, fact)
+
+
+def _is_read_each_turn(m: Machine, fact: ReadAfter, site: int) -> bool:
+    """Whether a read stands in the loop in which its name came to share, and is no matter of that turn alone."""
+    shared = max((link.site for link in fact.links), default=-1)
+    around = uses.loops_around(m, shared) if shared >= 0 else ()
+    inside = bool(around) and uses.loops_around(m, site)[: len(around)] == around
+    return inside and not exclusion.is_of_last_turn(m, site)
 
 
 def _shared_at_last(m: Machine, fact: ReadAfter) -> bool:
