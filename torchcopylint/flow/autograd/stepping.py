@@ -26,6 +26,11 @@ _MEASURE = re.compile(
     re.I,
 )
 """What is for training and does not train: `self.train_criterion(output, y)`, `self.train_acc(output, y)`."""
+_EVALUATING_NAME = re.compile(
+    r"(?:^|_)(?:val|valid|validate|validation|eval|evaluate|evaluation|test|testing|infer|inference|predict)_"
+)
+"""What stands before such a word in a name that only evaluates: `val_epoch`, `evaluate_one_epoch`, `test_fit`. Behind it,
+it does both: `train_and_eval`."""
 _STEPPING_NAMES = frozenset({"step", "optimizer_step"})
 """`scaler.step(optimizer)`, `xm.optimizer_step(optimizer)`: somebody else lets an optimizer step."""
 
@@ -130,7 +135,12 @@ def maybe_step(m: Machine, arguments: Arguments, site: int, name: str) -> None:
 
 def maybe_trains(m: Machine, arguments: Arguments, site: int, name: str, receiver: Value | None = None) -> None:
     """A call that by its name trains writes the parameters of the models it is given, or that its receiver holds."""
-    if not _TRAINING_NAME.search(name) or _MEASURE.search(name):
+    named = _TRAINING_NAME.search(name)
+    if (
+        named is None
+        or _MEASURE.search(name)
+        or _EVALUATING_NAME.search(name.rpartition(".")[2].removesuffix(named.group().lstrip("._")))
+    ):
         return
     written = False
     for value in (*arguments.positional, *arguments.keywords.values(), *_models_of(m, receiver)):
