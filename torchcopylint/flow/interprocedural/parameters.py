@@ -165,6 +165,9 @@ class Parameters(Classes):
             return called
         if called.kind is Kind.PARAMETER and kind is Kind.TENSOR:
             return called
+        if called.kind is Kind.INSTANCE and SURELY_PASSED in called.flags and kind is Kind.TENSOR:
+            # Calls tell more than the use: a class of the project may have `data` and `requires_grad`, too.
+            return called
         if kind is Kind.UNKNOWN and self._is_index(m.unit, parameter):
             return Object(Kind.NUMBER, Sure.LIKELY)
         likely = likely_classes.class_of(self, m.unit, parameter) if self.program.classes else None
