@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.model import Kind, Value
+from torchcopylint.flow.tapes import uses
 
 if TYPE_CHECKING:
     from torchcopylint.flow.running.machine import Machine
@@ -18,9 +19,13 @@ def are_chosen(m: Machine, register: int, site: int) -> bool:
     """Whether the value of a register is bound under a test whose other arm binds the same name to something else.
 
     Somebody who writes both has decided between them: `if share: heads = [head] * n`, `else: heads = [make() for ...]`.
+    So has who makes several, and puts one of them in the place of all under a test: `if share: heads = n * [heads[0]]`.
     """
     name = _bound_to(m, register)
-    return bool(name) and any(_binds(arm, name) for arm in _other_arms(m.unit.tape, site))
+    if not name:
+        return False
+    in_place_of_all = site in m.index.on_arms and uses.is_computed_from(m, register, name)
+    return in_place_of_all or any(_binds(arm, name) for arm in _other_arms(m.unit.tape, site))
 
 
 def are_all_hit(m: Machine, value: Value, written: set[int]) -> bool:
