@@ -109,7 +109,20 @@ def settled(m: Machine, fact: FieldCollected) -> FieldCollected:
     """The same with the writes behind it, whatever other methods set the field to: this call has put that in."""
     writes = [write for write in m.writes.values() if write.kind in BUFFERS and fact.storage in write.storages]
     sites = [write.site for write in writes if write.site > fact.site]
-    return fact._replace(after=frozenset(site for site in sites if not m.index.arms.are_apart(fact.site, site)))
+    after = frozenset(site for site in sites if not m.index.arms.are_apart(fact.site, site))
+    return fact._replace(after=after, lasting=fact.lasting and not _goes_on_with_another(m, fact))
+
+
+def _goes_on_with_another(m: Machine, fact: FieldCollected) -> bool:
+    """Whether the unit, when it has put a field into a container, always sets the field to memory of its own: the next
+    call writes, and puts in, that. `self.all_scores.append(self.scores); self.scores = best`"""
+    around = uses.loops_around(m, fact.site)
+    for store in m.index.stores.get(fact.field.rpartition(".")[2], ()):
+        always = store.site not in m.index.on_arms and uses.loops_around(m, store.site) == around
+        if always and store.site > fact.site and not store.augmented and uses.is_self(m, store.base):
+            objects = [m.state.object(ref) for ref in m.value(store.value).refs]
+            return bool(objects) and all(share.storage != fact.storage for obj in objects for share in obj.shares)
+    return False
 
 
 _SAME_MEMORY = frozenset({How.VIEW, How.INDEX, How.ROW, How.DETACH, How.DATA, How.NUMPY, How.FROM_NUMPY})
