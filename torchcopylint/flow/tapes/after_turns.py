@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import ExpandedWritten, LeafWritten, OptimizerStale, ViewRefused
-from torchcopylint.flow.model import TENSORS, Fact, Object, Sure
+from torchcopylint.flow.model import TENSORS, Cell, Fact, Object, Sure
 from torchcopylint.flow.values.state import ALIVE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from torchcopylint.flow.facts import Relation
-    from torchcopylint.flow.model import Cell, Key
+    from torchcopylint.flow.model import Key
     from torchcopylint.flow.running.machine import Machine
     from torchcopylint.flow.values.state import Delta, State
 
@@ -33,12 +33,21 @@ def given_graphs(m: Machine, loop: int, ends: Sequence[Delta]) -> list[tuple[Key
         here = m.state.get(key)
         if here.__class__ is not Object or here.requires_grad is not Fact.UNKNOWN or here.kind not in TENSORS:
             continue
-        if loop in m.index.loops.get(here.site, ()):
+        if loop in m.index.loops.get(here.site, ()) or _is_let_go(m, key, live):
             continue
         others = [entry, *(end.get(key, here) for end in live[1:])]
         left = {(other.requires_grad > 0, other.leaf) if isinstance(other, Object) else None for other in others}
         found += [(key, leaf) for leaf in (Fact.NO, Fact.YES) if left == {(True, leaf)}]
     return found
+
+
+def _is_let_go(m: Machine, key: Key, ends: Sequence[Delta]) -> bool:
+    """Whether each turn binds all that holds an object anew: `x.requires_grad_(); ...; x = x.detach() - x.grad`. Behind
+    the loop it stands for what there is if that has taken no turn."""
+    cells = {name: m.state.cell(name) for name in m.state.holders.get(key, ())} if key.__class__ is int else {}
+    held = [name for name, cell in cells.items() if cell is not None and key in cell.refs]
+    bound = [end.get(name) for name in held for end in ends]
+    return bool(bound) and all(isinstance(cell, Cell) and key not in cell.refs for cell in bound)
 
 
 def take_on(state: State, keys: Sequence[tuple[Key, Fact]]) -> None:
