@@ -7,6 +7,7 @@ from torchcopylint.flow.autograd import autocasting, grads, needed
 from torchcopylint.flow.events import methods
 from torchcopylint.flow.facts import Discarded, GradModeUnused
 from torchcopylint.flow.graphs import copied_terms, terms
+from torchcopylint.flow.interprocedural import asked_by_turns
 from torchcopylint.flow.library.results import condition
 from torchcopylint.flow.model import (
     ANY_ELEMENT,
@@ -449,7 +450,7 @@ def _yield(m: Machine, event: t.Yield) -> None:
     if event.value != t.NO_REGISTER:
         value = m.value(event.value)
         reading.read(m, value, event.site, "yield")
-        if value.refs:
+        if value.refs and not asked_by_turns.is_asked(m):
             collecting.hand_out(m, value, event.site)
         m.yielded[event.site] = value
     m.set(event.out, memory.unknown(m, event.site, "..."))
