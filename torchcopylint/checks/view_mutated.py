@@ -108,9 +108,8 @@ def check(unit: UnitFacts) -> Iterator[Report]:
     for write, read in once_a_sharing(found):
         points = (*shared_points(read.links), written_point(write), read_point(read, write))
         name, source = _pair(read, write)
-        if name == source and ("[*]" in name or read.site == write.site or not shared_points(read.links)):
+        if name == source and ("[*]" in name or read.site == write.site):
             # Elements of one list, or what a loop takes out under one name, which nothing tells apart, are others each.
-            # Nor does anybody take for two what has one name, and of which nothing shows where it came to be two.
             continue
         values = {"name": name, "op": write.op, "source": source}
         limit = Confidence.MEDIUM if write.site in handed_out | scratch else Confidence.HIGH
