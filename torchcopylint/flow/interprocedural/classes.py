@@ -90,6 +90,7 @@ class Classes(Lineages):
         self._common_layers: dict[int, list[Tie]] = {}
         self.held_functions: held_functions.Held = {}
         self._registered: dict[int, dict[str, bool]] = {}
+        self._filled_anew: dict[tuple[int, int, str], bool] = {}
         self._makers: dict[int, tuple[tuple[str, str], ...]] = {}
         self._trained_by: dict[int, training_fields.Trained] = {}
         self.frozen_fields: set[tuple[int, str]] = set()
@@ -203,6 +204,8 @@ class Classes(Lineages):
         for current in self.lineage(local) if local is not None else ():
             known = self._elements.of(current).get(name)
             if known is not None:
+                if local is not None and current != local and self._is_filled_anew(local, current, name):
+                    return Object(known.kind, min(known.sure, Sure.LIKELY), requires_grad=known.requires_grad)
                 return known
         return None
 
@@ -212,8 +215,16 @@ class Classes(Lineages):
         local = self.local_class(type_name)
         for current in self.lineage(local) if local is not None else ():
             if name in self._elements.of(current):
-                return self._element_parts.get((current, name), {})
+                anew = local is not None and current != local and self._is_filled_anew(local, current, name)
+                return {} if anew else self._element_parts.get((current, name), {})
         return {}
+
+    def _is_filled_anew(self, heir: int, base: int, name: str) -> bool:
+        """Whether an heir has a say in what a base puts into the container in a field: see `factories`."""
+        key = heir, base, name.removesuffix(APPENDED)
+        if key not in self._filled_anew:
+            self._filled_anew[key] = self.is_own_class(base) and factories.filled_anew(self, *key)
+        return self._filled_anew[key]
 
     def _note_elements(self, m: Machine, local: int, name: str, value: Value) -> None:
         for ref in value.refs:
