@@ -138,6 +138,9 @@ def _with_default(m: Machine, base: Value, obj: Object, event: t.Invoke, argumen
         places = [slot, (base.refs[0], ANY_ELEMENT)]
         held = [slots.slot_value(m, place) for place in places if m.state.cell(place) is not None]
         return slots.join_values([*held[:1], default])
+    if event.arguments:
+        # An entry goes by its place, whatever it is taken out by.
+        text = f"{naming.text_of(m, event.base)}[{naming.spelling(m, event.arguments[0].register)}]"
     return slots.element(m, base, key, event.site, text)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -217,15 +217,16 @@ class UnitBuilder:
         if not self.tape or not isinstance(self.tape[-1], _LEAVING):
             into.append(bound)
 
-    def join(self, arms: Sequence[dict[str, str]]) -> None:
+    def join(self, arms: Sequence[dict[str, str]], filled: Collection[str] = ()) -> None:
         """Behind a condition, what a name is used for is what all of its bindings are used for that come there: those
         of the arms, and the one of before, if what an arm binds is made of that by a method or an operator. What a
-        function makes of it may be something else: `if not is_tensor: x = torch.tensor(x)`."""
+        function makes of it may be something else: `if not is_tensor: x = torch.tensor(x)`. But what is bound where
+        there was nothing (`filled`) is like what there was otherwise: `if x is None: x = self.load(i)`."""
         for name in dict.fromkeys(name for arm in arms for name in arm):
             before = self.binding.get(name, "")
             held = list(dict.fromkeys(arm.get(name, before) for arm in arms))
             bound = [key for key in held if key != before]
-            if not before or not self.reshaped.issuperset(bound):
+            if not before or not (name in filled or self.reshaped.issuperset(bound)):
                 held = bound
             key = held[-1]
             if len(held) > 1:

@@ -169,8 +169,8 @@ def _call(b: UnitBuilder, node: Node) -> int:
             if function.attr.value == "size" and node.args and kind(node.args[0].value) in _WHOLE_NUMBERS:
                 # `x.size(0)`: others have a size, but none that takes a dimension, except what holds a tensor.
                 b.use(function.value.value, t.HANDED_TO + t.OF_TENSOR)
-        if function.attr.value == t.FROM_NUMPY and node.args and kind(node.args[0].value) == "Name":
-            b.use(node.args[0].value.value, t.HANDED_TO + t.FROM_NUMPY)
+        if function.attr.value == t.FROM_NUMPY and node.args:
+            _make_tensor_of(b, node.args[0].value)
         _hand(b, node)
         evidence.of_difference(b, node)
         _run_backward(b, node)
@@ -181,6 +181,18 @@ def _call(b: UnitBuilder, node: Node) -> int:
     callee = lower_expression(b, function)
     _hand(b, node)
     return b.define(t.Call, node, callee, lower_arguments(b, node.args))
+
+
+_SAME_TYPE = frozenset({"copy", "astype", "swapaxes"})
+"""Methods that hand back an array only if they are an array's: those of numbers, tables and lists make their like."""
+
+
+def _make_tensor_of(b: UnitBuilder, given: Node) -> None:
+    """`torch.from_numpy(x)`, and `torch.from_numpy(x.astype("float32").copy())`: `x` is an array."""
+    while kind(given) == "Call" and kind(given.func) == "Attribute" and given.func.attr.value in _SAME_TYPE:
+        given = given.func.value
+    if kind(given) == "Name":
+        b.use(given.value, t.HANDED_TO + t.FROM_NUMPY)
 
 
 def _hand(b: UnitBuilder, node: Node) -> None:

@@ -258,7 +258,9 @@ def _if(b: UnitBuilder, node: Node) -> None:
     opened: list[tuple[Node, tuple[t.Event, ...], list[t.Event], int]] = []
     current: Node = node
     bindings: list[dict[str, str]] = []
+    filled: set[str] = set()
     while kind(current) == "If":
+        filled.update(_asked_for_none(current.test))
         _head(b, current.test)
         test = expressions.lower_expression(b, current.test)
         b.emit(t.Test(test, b.site(current.test)))
@@ -271,11 +273,20 @@ def _if(b: UnitBuilder, node: Node) -> None:
     with b.arm(bindings):
         if kind(current) == "Else":
             lower_body(b, current.body)
-    b.join(bindings)
+    b.join(bindings, filled)
     for chained, arm, outer, _ in reversed(opened):
         otherwise = tuple(b.tape)
         b.tape = outer
         b.emit(t.Branch((arm, otherwise), b.site(chained)))
+
+
+def _asked_for_none(test: Node) -> tuple[str, ...]:
+    """The name that a test says to be `None`, or not to be: `x is None`."""
+    if kind(test) != "Comparison" or len(test.comparisons) != 1 or kind(test.left) != "Name":
+        return ()
+    compared = test.comparisons[0]
+    with_none = kind(compared.comparator) == "Name" and compared.comparator.value == "None"
+    return (test.left.value,) if with_none and kind(compared.operator) in ("Is", "IsNot") else ()
 
 
 def _always_holds(b: UnitBuilder, test: Node) -> bool:
