@@ -97,7 +97,7 @@ def check_class(methods: Sequence[UnitFacts]) -> Iterator[Report]:
             alone = not steps and not loaded and all(r.consumer == "return" for r in restored)
             alone = alone and all(name.startswith("self.") for name in fact.sources)
             yield report._replace(confidence=Confidence.LOW) if alone else report
-        elif (fact.record and steps) or (fact.counted and not fact.when) or fact.appended:
+        elif (fact.record and (steps or fact.lasting)) or (fact.counted and not fact.when) or fact.appended:
             # All the entries are one memory, whatever has become of it by the time that somebody looks.
             yield _report_class(fact, None, min(steps, key=lambda w: w.site) if steps else None)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import FieldMet, Kept
-from torchcopylint.flow.interprocedural import calling_order
+from torchcopylint.flow.interprocedural import calling_order, on_record
 from torchcopylint.flow.interprocedural.summaries import argument_paths
 from torchcopylint.flow.model import (
     ANY_ELEMENT,
@@ -27,7 +27,6 @@ from torchcopylint.flow.model import (
 from torchcopylint.flow.storages import aliasing, keyed_by_source, left_memory, renewed
 from torchcopylint.flow.storages.field_uses import field_of, from_earlier_call, item_from_earlier_call
 from torchcopylint.flow.tapes import entries, uses
-from torchcopylint.flow.tapes.loops import Loops
 from torchcopylint.flow.values import kinds, naming
 
 if TYPE_CHECKING:
@@ -88,7 +87,8 @@ def kept(m: Machine) -> list[Kept]:
                             calls=uses.own_calls(m),
                             record=_is_record(m, slot[1][1:], cell.site, how, share),
                             when=when,
-                            counted=how is How.STATE and _counts_otherwise(m, slot[1][1:], cell.site),
+                            counted=how is How.STATE and on_record.counts_otherwise(m, slot[1][1:], cell.site),
+                            lasting=how is How.STATE and _is_of_lasting_model(m, share),
                             optimizer=how is How.STATE and OPTIMIZER_STATE in obj.flags,
                         )
                     )
@@ -171,31 +171,9 @@ def _is_given_other_memory(m: Machine, field: str, site: int) -> bool:
 def _is_record(m: Machine, field: str, site: int, how: How, share: Share) -> bool:
     """Whether a field is set where something is the best so far: to a state dict that nobody in the file reads but to
     save it later, or to the memory of one parameter, whoever reads that."""
-    wanted = not _is_read(m, field) if how is How.STATE else how in VALUES | {How.NUMPY} and _is_of_parameter(m, share)
-    return wanted and aliasing.is_on_record(m, site)
-
-
-def _is_read(m: Machine, field: str) -> bool:
-    """Whether somebody in the file looks at a field of that name, unless it is another method that saves it."""
-    own = {m.unit.name, *uses.own_calls(m)}
-    for unit in m.world.program.units:
-        index = m.world.index(unit)
-        apart = unit.owner == m.unit.owner and unit.name not in own
-        for event in index.of(t.Attribute):
-            if event.name != field:
-                continue
-            by = index.consumers.get(event.out)
-            if not (apart and isinstance(by, t.Invoke) and by.name == "save" and by.base != event.out):
-                return True
-    return False
-
-
-def _counts_otherwise(m: Machine, field: str, site: int) -> bool:
-    """Whether a field that nobody in the file reads is set on one arm of a condition, and a number in another field is
-    raised on another: how often in a row something was no better."""
-    raised = [store.site for store in m.index.of(t.StoreAttribute) if store.augmented and uses.is_self(m, store.base)]
-    loops = Loops(m.unit.tape)
-    return any(loops.are_alternatives(site, other) for other in raised) and not _is_read(m, field)
+    if how is How.STATE:
+        return on_record.is_left(m, field, site)
+    return how in VALUES | {How.NUMPY} and _is_of_parameter(m, share) and aliasing.is_on_record(m, site)
 
 
 def _put_into(m: Machine, field: str, containers: tuple[int, ...], outside: set[int]) -> list[Kept]:
@@ -232,6 +210,8 @@ def _put_into(m: Machine, field: str, containers: tuple[int, ...], outside: set[
                     storages=frozenset(share.storage | 1 for share in shared),
                     whole=owner.kind is Kind.MODULE,
                     sources=_names_of(m, shared[0].storage),
+                    record=state and not slot[1].startswith(ANY_ELEMENT) and on_record.is_left(m, field, cell.site),
+                    lasting=state and _is_of_lasting_model(m, shared[0]),
                     appended=_is_once_a_call(m, slot, cell.site)
                     and (_is_of_lasting_model(m, shared[0]) if state else _is_of_parameter(m, shared[0]))
                     and _is_read_elsewhere(m, field),
@@ -297,7 +277,7 @@ def _is_of_lasting_model(m: Machine, share: Share) -> bool:
     fields = _names_of(m, share.storage)
     mine = [name.partition(".")[2] for name in fields if name.startswith(f"{m.unit.first}.")]
     lasting = bool(mine) and not any("." in name or "[" in name or m.world.setters(name) for name in mine)
-    return owner.kind is Kind.MODULE and lasting
+    return owner.kind is Kind.MODULE and (lasting or owner.owner == "self")
 
 
 def _is_lasting_leaf(m: Machine, ref: int) -> bool:
