@@ -107,8 +107,9 @@ class Kept(NamedTuple):
     less than another, for nobody in the file. `when` is the condition on which nothing was copied, if there is one.
     `appended` is whether each call adds one more view of the same parameter, or state dict of the same model, to a
     list. `counted` is whether the method counts, on another path, how often it does not happen, for a reader that is
-    not in the file. `lasting` is whether it is the state of a model that the object goes on with, `optimizer` whether it
-    is that of an optimizer. `renewed` are the methods that come to the field only where `method` has just set it anew.
+    not in the file. `lasting` is whether it is the state of a model that the object goes on with, `optimizer` whether
+    it is that of an optimizer. `renewed` are the methods that come to the field only where `method` has just set it
+    anew.
     """
 
     field: str
