@@ -31,6 +31,8 @@ _NETWORKS = frozenset({"model", "net", "network"})
 _BEFORE = frozenset({"old", "prev", "previous"})
 _FOLLOWING = _BEFORE | {"ema", "teacher", "slow", "frozen", "reference"}
 """Words that are said alone of a model that is not the one that learns."""
+_RETURNING = frozenset({"eval", "train", "requires_grad_", "to", "cuda", "cpu", "float"})
+"""Methods of a module that return it."""
 _NAMESPACE = "types.SimpleNamespace"
 _OF_MODULES = frozenset({"parameters", "named_parameters", "state_dict", "load_state_dict", "requires_grad_"})
 
@@ -129,7 +131,7 @@ def _stored(m: Machine) -> Iterator[Relation]:
     `nets["q_target"] = nets["q"]`."""
     keyed = [(store, key) for store in m.index.of(t.StoreItem) if isinstance(key := _key(m, store.subscript), str)]
     for store, key in keyed:
-        taken = m.unit.definitions[store.value] if store.value >= 0 else None
+        taken = _handed_back(m, store.value)
         source = _key(m, taken.subscript) if isinstance(taken, t.Item) else None
         if not isinstance(taken, t.Item) or not isinstance(source, str) or store.site in m.index.on_arms:
             continue
@@ -138,6 +140,14 @@ def _stored(m: Machine) -> Iterator[Relation]:
         one = len(again) == 1 and owner == naming.text_of(m, taken.base) and _is_model(m, store.value)
         if one and is_apart(key, source):
             yield ModulePaired(store.site, f"[{key!r}]", f"[{source!r}]", store.site, FORM, Sure.LIKELY)
+
+
+def _handed_back(m: Machine, register: int) -> t.Event | None:
+    """What a register holds, behind methods of a module that hand the module back: `nets["q"].eval()`."""
+    made = m.unit.definitions[register] if register >= 0 else None
+    while isinstance(made, t.Invoke) and made.name in _RETURNING and made.base >= 0:
+        made = m.unit.definitions[made.base]
+    return made
 
 
 def _key(m: Machine, subscript: t.Index) -> object:
