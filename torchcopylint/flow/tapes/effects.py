@@ -29,6 +29,8 @@ class Sign(Enum):
     """Shares or copies memory, or cuts a graph."""
     GIVES = auto()
     """Does so, and something outlives the call: it returns something, or keeps it."""
+    SAVES = auto()
+    """Hands out what hangs on a graph for which it keeps what stands in a field."""
     TRAINS = auto()
     """Runs backward, steps, or sets gradients to zero."""
     WAITS = auto()
@@ -47,6 +49,7 @@ _MEETING = (
     (Sign.WRITES, Sign.SHARES),
     (Sign.WRITES, Sign.TRAINS),
     (Sign.WRITES, Sign.WAITS),
+    (Sign.SAVES, Sign.WRITES),
     (Sign.GIVES, Sign.CHANGES),
     (Sign.GIVES, Sign.TRAINS),
     (Sign.SHARES, Sign.WAITS),
@@ -90,6 +93,8 @@ def signs(m: Machine) -> frozenset[Sign]:
     names = {event.name for event in named}
     if m.trains or names & _TRAINING or _functions(m) & _TRAINING:
         found.add(Sign.TRAINS)
+    if _saves_fields(m):
+        found.add(Sign.SAVES)
     if names & _TURNING:
         found.add(Sign.TURNS)
     if "view" in names:
@@ -136,6 +141,14 @@ def _shares(m: Machine) -> bool:
         _may_be_memory(m, event.base) and _kind(m, event.base) is not Kind.IMPORTED and not _is_written(m, event)
         for event in named
     )
+
+
+def _saves_fields(m: Machine) -> bool:
+    """Whether backward through what a unit returns needs a tensor in a field, which is no parameter."""
+    graph = frozenset[int]().union(*(m.state.object(ref).graph for value in m.returned for ref in value.refs))
+    saved = (m.saved_objects[number] for number in graph if number in m.saved_objects)
+    storages = (m.state.object(share.storage) for ref in saved for share in m.state.object(ref).shares)
+    return any(obj.owner == FIELD and obj.kind is Kind.TENSOR for obj in storages)
 
 
 def _makes_leaves(m: Machine) -> bool:
