@@ -6,7 +6,7 @@ from torchcopylint.flow import tape as t
 from torchcopylint.flow.autograd import grads
 from torchcopylint.flow.events import default_entries
 from torchcopylint.flow.events.iteration import iterate
-from torchcopylint.flow.interprocedural import attributes, partials
+from torchcopylint.flow.interprocedural import attributes, class_bodies, partials
 from torchcopylint.flow.library import containers
 from torchcopylint.flow.model import (
     ANY_ELEMENT,
@@ -45,9 +45,14 @@ def _metadata(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: 
     return Value(kind=Kind.NUMBER)
 
 
-@special("builtins.len", "torch.is_tensor", "torch.numel", "builtins.type")
+@special("builtins.len", "torch.is_tensor", "torch.numel")
 def _length(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
-    return Value(kind=Kind.NUMBER) if name != "type" else Value(kind=Kind.OTHER)
+    return Value(kind=Kind.NUMBER)
+
+
+@special("builtins.type")
+def _type(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
+    return class_bodies.of_instance(m, arguments.at(0)) if len(arguments.positional) == 1 else Value(kind=Kind.OTHER)
 
 
 @special("builtins.int", "builtins.float", "builtins.bool", "builtins.round", "builtins.abs", "builtins.hash")

@@ -6,7 +6,7 @@ from torchcopylint.flow import tape as t
 from torchcopylint.flow.autograd import distributions, unknowns
 from torchcopylint.flow.events import functions, methods, properties
 from torchcopylint.flow.graphs import callbacks, two_modes
-from torchcopylint.flow.interprocedural import applying, attributes, partials
+from torchcopylint.flow.interprocedural import applying, attributes, class_bodies, partials
 from torchcopylint.flow.library import custom
 from torchcopylint.flow.model import (
     ANY_ELEMENT,
@@ -176,7 +176,10 @@ def _invoke(m: Machine, event: t.Invoke) -> None:
 
 
 def _property_of(m: Machine, base: Value, event: t.Invoke) -> Value | None:
-    """What `base.name(...)` calls if `name` is a property."""
+    """What `base.name(...)` calls if `name` is a property, or the class of the object."""
+    if event.name == "__class__":
+        made = class_bodies.of_instance(m, base)
+        return made if made.const is not None else None
     if not m.world.is_method(event.name):
         return None
     return properties.called(m, base.refs[0], event.name, event.site, f"{naming.text_of(m, event.base)}.{event.name}")

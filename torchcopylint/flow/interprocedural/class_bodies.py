@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.model import GLOBAL, TENSORS, UNKNOWN, How, Kind, Share, Value
+from torchcopylint.flow.references import ClassReference
 from torchcopylint.flow.storages import slots
 
 if TYPE_CHECKING:
@@ -52,6 +53,17 @@ def by_name(m: Machine, number: int, name: str, text: str) -> Value:
             return Value((ref,), known.kind)
         slots.bind_slot(m, slot, Value((ref,), known.kind), -1)
     return slots.slot_value(m, slot)._replace(root=None)
+
+
+def of_instance(m: Machine, value: Value) -> Value:
+    """The class of an object, which makes another one like it: `type(self)(self.x)`. Not where a class below its own is
+    made in another way."""
+    found = {m.world.local_class(m.state.object(ref).type) for ref in value.refs}
+    number = found.pop() if len(found) == 1 else None
+    initial = m.world.method(number, "__init__") if number is not None else None
+    if number is None or (initial is not None and m.world.overriding(initial)):
+        return Value(kind=Kind.OTHER)
+    return Value(kind=Kind.CLASS, const=ClassReference(number))
 
 
 def store(m: Machine, number: int, name: str, value: Value, site: int) -> None:
