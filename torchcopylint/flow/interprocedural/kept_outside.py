@@ -1,7 +1,8 @@
 """The best state so far that a function leaves where its caller finds it, by reference, and trains on.
 
 `record.best = net.state_dict()` and `record["best"] = ...` of an argument, and `self.record.best = ...`: whoever reads
-it afterwards finds the last state. Fields of `self` itself are told by what the methods of the class do with them.
+it afterwards finds the last state. Fields of `self` itself are told by what the methods of the class do with them. So
+it is with gradients that are put into a container there, and overwritten in place before the function ends.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchcopylint.flow import tape as t
-from torchcopylint.flow.model import Cell, How, Slot, Value
+from torchcopylint.flow.model import GLOBAL, Cell, How, Mark, Slot, Value
 from torchcopylint.flow.storages import aliasing, reading
 from torchcopylint.flow.tapes import uses
 
@@ -28,12 +29,26 @@ def note(m: Machine) -> None:
         best = uses.loops_around(m, cell.site) and aliasing.is_on_record(m, cell.site)
         if cell.marks and states and all(states) and best and not _is_saved(m, slot):
             reading.read(m, Value(cell.refs, marks=cell.marks, root=slot), cell.site, "kept")
+        marks = frozenset(mark for mark in cell.marks if _overwrites_gradient(m, mark))
+        if marks and slot[1].startswith("["):
+            # What was put aside in a container is what stands in `.grad`, and that is overwritten by now.
+            reading.read(m, Value(cell.refs, marks=marks, root=slot), cell.site, "kept")
+
+
+def _overwrites_gradient(m: Machine, mark: Mark) -> bool:
+    """Whether a gradient has been filled or added to where it stands: `w.grad.zero_()`."""
+    write = m.writes.get(mark.write)
+    in_place = write is not None and write.form in ("method", "augmented") and write.root.endswith(".grad")
+    return write is not None and not mark.own and (write.form == "gradient" or (in_place and not write.reads_old))
 
 
 def _left(m: Machine) -> Iterator[tuple[Slot, Cell]]:
-    """What this function has put into its arguments, and what these hold."""
+    """What this function has put into its arguments and the containers of its module, and what these hold."""
     me = m.number("argument", m.unit.first) if m.unit.owner >= 0 and m.unit.parameters else None
     pending = [(m.number("argument", one.name), 0) for one in m.unit.parameters]
+    if m.unit.number:
+        loaded = dict.fromkeys(ref for event in m.index.of(t.Load) for ref in m.value(event.out).refs)
+        pending += [(ref, 0) for ref in loaded if m.state.object(ref).owner == GLOBAL]
     seen: set[int] = set()
     while pending:
         ref, depth = pending.pop()
