@@ -226,7 +226,7 @@ def _is_layer(m: Machine, event: t.StoreAttribute, obj: Object) -> bool:
     text = naming.text_of(m, event.base)
     if obj.kind is not Kind.UNKNOWN or not layer_names.is_layer(text, obj.text):
         return False
-    asked = (*m.index.of(t.Attribute), *m.index.of(t.StoreAttribute))
+    asked: list[t.Attribute | t.StoreAttribute] = [*m.index.of(t.Attribute), *m.index.of(t.StoreAttribute)]
     return not any(one.name in _OF_NO_MODULE and naming.text_of(m, one.base) == text for one in asked)
 
 

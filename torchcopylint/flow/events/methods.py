@@ -5,7 +5,7 @@ from __future__ import annotations
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.autograd import detaching, distributions, frozen, gradients, grads, stepping, unknowns
 from torchcopylint.flow.events import attribute_stores, guessing
-from torchcopylint.flow.graphs import batches, callbacks, copied_terms, severed, switched_on, terms
+from torchcopylint.flow.graphs import callbacks, copied_terms, severed, switched_on, terms
 from torchcopylint.flow.interprocedural import forward_hooks
 from torchcopylint.flow.library import containers, custom, operations, results
 from torchcopylint.flow.model import (
@@ -312,13 +312,6 @@ def _note_pure(
         # Where one of several things is known, what only tensors have is called on that, or on another tensor.
         choose = max if table.evidence(name) == "tensor" else min
         sure = choose(sures, default=Sure.NOT)
-        if (
-            sure is Sure.NOT
-            and name in devices.SENDING
-            and isinstance(event, t.Invoke)
-            and batches.is_part(m, event.base)
-        ):
-            sure = Sure.LIKELY
         if name in devices.SENDING and _is_filled_before(m, event, base):
             # `z.normal_().cuda()`: what is wanted is that it is filled, and it may be there already.
             sure = min(sure, Sure.HINT)

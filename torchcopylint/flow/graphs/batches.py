@@ -26,9 +26,6 @@ _TARGETS = frozenset({"y", "target", "targets", "label", "labels", "gt", "mask",
 """What a function is handed under such a name is what a network's result is to be."""
 _LOADER = re.compile(r"load|data|batch", re.IGNORECASE)
 """Whose elements are batches. What is in other lists may have been computed by the network that learns from it."""
-_WHOLE = re.compile(r"batch|data|graph|encod|^bg?$|^g\d?$", re.IGNORECASE)
-"""Names of what may be more than a tensor: `batch`, `data`, `graph`, `encodings`."""
-_PAIRING = frozenset({"enumerate", "builtins.enumerate", "zip", "builtins.zip"})
 _OF_ONE = frozenset({"to", "cuda", "type", "view", "reshape", "permute", "transpose", "unsqueeze", "expand", "repeat"})
 """Methods that are given no tensors, or none that what they return hangs on."""
 _OF_NUMBERS = frozenset({Kind.NUMBER, Kind.STRING, Kind.NONE})
@@ -71,24 +68,11 @@ def _is_target(m: Machine, name: str) -> bool:
     return name in _TARGETS and any(parameter.name == name for parameter in m.unit.parameters)
 
 
-def is_part(m: Machine, register: int) -> bool:
-    """Whether a value is one of the things that make up a batch: `for x, y in loader`, `batch["y"]`. That is a tensor;
-    a whole batch may have methods of its own, and so may what is called like one, or like a graph."""
-    made = m.unit.definitions[register] if register >= 0 else None
-    if isinstance(made, t.Load):
-        bound = uses.bindings_before(m, made)
-        if len(bound) != 1 or bound[0] < 0 or _WHOLE.search(made.name):
-            return False
-        made = m.unit.definitions[bound[0]]
-    return made is not None and _is_of_loop(m, made, within=1)
-
-
-def _is_of_loop(m: Machine, event: t.Event, within: int = 0) -> bool:
-    """`for x, y in loader`, `for batch in loader: batch["y"]`: so many times `within` a batch, at least."""
+def _is_of_loop(m: Machine, event: t.Event) -> bool:
+    """`for x, y in loader`, `for batch in loader: batch["y"]`."""
     for _ in range(MAX_STEPS):
         if not isinstance(event, t.Unpack | t.Item):
             break
-        within -= 1
         taken = m.unit.definitions[event.value if isinstance(event, t.Unpack) else event.base]
         bound = uses.bindings_before(m, taken) if isinstance(taken, t.Load) else []
         if taken is None or (isinstance(taken, t.Load) and len(bound) != 1):
@@ -103,10 +87,9 @@ def _is_of_loop(m: Machine, event: t.Event, within: int = 0) -> bool:
     made = m.unit.definitions[through]
     while isinstance(made, t.Call) and made.arguments:
         # `enumerate(loader)`, `tqdm(loader)`
-        within += m.dotted_of(made) in _PAIRING
         through = made.arguments[0].register
         made = m.unit.definitions[through]
-    return within <= 0 and _LOADER.search(naming.text_of(m, through)) is not None
+    return _LOADER.search(naming.text_of(m, through)) is not None
 
 
 def _computed_from(m: Machine, event: t.Event) -> Sequence[int] | None:

@@ -18,8 +18,12 @@ _MOVES_ITSELF = re.compile(r"(?:^|_)(?:data|graphs?|g|bg|batch|enc\w*|tok\w*|sam
 
 def is_part(m: Machine, register: int) -> bool:
     """Whether a name is bound to nothing but a part of a loop's element, of which a part is passed to a network, or
-    stands beside such a part: `for x, y in loader: y.cuda(); out = model(x)`. That is a tensor."""
+    stands beside such a part: `for x, y in loader: y.cuda(); out = model(x)`. That is a tensor, and so is what stands
+    under a name in a loop's element: `batch["x"]`."""
     load = m.unit.definitions[register] if register >= 0 else None
+    if load.__class__ is t.Item and len(load.subscript) == 1 and isinstance(load.subscript[0], int):
+        key = m.value(load.subscript[0]).const
+        return isinstance(key, str) and not _MOVES_ITSELF.search(key) and _turn(m, register) >= 0
     if load.__class__ is not t.Load or _MOVES_ITSELF.search(load.name) or kinds.named_model(load.name):
         return False
     binds = m.index.binds.get(load.name, ())
@@ -35,7 +39,7 @@ def _turn(m: Machine, register: int) -> int:
     made = m.unit.definitions[register] if register >= 0 else None
     parted = False
     while isinstance(made, t.Unpack | t.Item | t.Load):
-        if made.__class__ is t.Load:
+        if isinstance(made, t.Load):
             binds = m.index.binds.get(made.name, ())
             if len(binds) != 1 or binds[0].value < 0 or binds[0].value >= made.out:
                 return -1
@@ -47,7 +51,7 @@ def _turn(m: Machine, register: int) -> int:
             made = m.unit.definitions[parts[made.position]] if parts else None
             continue
         parted = True
-        made = m.unit.definitions[made.value if made.__class__ is t.Unpack else made.base]
+        made = m.unit.definitions[made.value if isinstance(made, t.Unpack) else made.base]
     return made.out if made.__class__ is t.Iterate and parted else -1
 
 
@@ -60,7 +64,8 @@ def _is_called(m: Machine, name: str) -> bool:
 def _passed(m: Machine) -> list[str]:
     """The names that networks are called with."""
     found = []
-    for call in (*m.index.of(t.Call), *m.index.of(t.Invoke)):
+    calls: list[t.Call | t.Invoke] = [*m.index.of(t.Call), *m.index.of(t.Invoke)]
+    for call in calls:
         given = [one.register for one in call.arguments if not one.stars]
         names = [made.name for one in given if isinstance(made := m.unit.definitions[one], t.Load)]
         if names and _is_network(m, call):
@@ -69,7 +74,7 @@ def _passed(m: Machine) -> list[str]:
 
 
 def _is_network(m: Machine, call: t.Call | t.Invoke) -> bool:
-    if call.__class__ is t.Invoke:
+    if isinstance(call, t.Invoke):
         base = m.unit.definitions[call.base]
         return base.__class__ is t.Load and base.name == m.unit.first and kinds.named_model(call.name)
     function = m.unit.definitions[call.function]
