@@ -16,6 +16,7 @@ from torchcopylint.base.verification import Verdict
 from torchcopylint.verify.child import compiled
 from torchcopylint.verify.run import Verifier
 from torchcopylint.verify.slicing.cutting import without_jumps
+from torchcopylint.verify.slicing.dtypes import index_types_asked
 from torchcopylint.verify.slicing.helpers import HELPERS
 
 DROPPED = """\
@@ -107,6 +108,16 @@ def test_sharing():
     assert measured(t) == 40
 """
 
+PICKED = """\
+import torch
+
+
+def write(tensor: torch.Tensor, index, values: torch.Tensor):
+    if all({asked} for axis in index):
+        tensor[index].copy_(values)
+    return tensor
+"""
+
 
 @pytest.fixture(scope="module")
 def verifier() -> Iterator[Verifier]:
@@ -183,3 +194,12 @@ def test_what_two_scripts_have_in_common_is_compiled_once() -> None:
     # What was altered is nobody else's, and another row is another code.
     assert _codes("import torch\ntorch.zeros(1)\nx = 1\ny = x + 1\n", "copies", 4)[3] is not before[3]
     assert _codes("import torch\ntorch.zeros(1)\nx = 1\n\ny = x + 1\n")[3] is not before[3]
+
+
+@pytest.mark.parametrize(
+    ("asked", "asks"), [("isinstance(axis, slice)", {5}), ("axis > 0", set()), ("isinstance(index, slice)", {5})]
+)
+def test_of_which_class_an_index_is(asked: str, asks: set[int]) -> None:
+    scope = ast.parse(PICKED.format(asked=asked)).body[-1]
+    assert index_types_asked([scope], [6]) == asks
+    assert index_types_asked([scope], [7]) == set()

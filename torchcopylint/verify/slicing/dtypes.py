@@ -29,6 +29,18 @@ def dtypes_asked(scopes: Iterable[ast.AST], rows: Collection[int]) -> frozenset[
     return frozenset(found)
 
 
+def index_types_asked(scopes: Iterable[ast.AST], rows: Collection[int]) -> frozenset[int]:
+    """The rows of conditions on the way to steps that ask of which class something is by which a step picks elements:
+    a slice picks a view, and what is made in its place may pick a copy."""
+    inside = [node for scope in scopes for node in walked(scope)]
+    steps = [node for node in inside if isinstance(node, ast.stmt) and node.lineno in rows]
+    picked = [part.slice for node in steps for part in walked(node) if isinstance(part, ast.Subscript)]
+    named = {name for part in picked for name in names_in(part)}
+    asking = [node for node in inside if isinstance(node, ast.If) and _holds([*node.body, *node.orelse], rows)]
+    asking = [node for node in asking if "isinstance" in (names := set(names_in(node.test))) and names & named]
+    return frozenset(node.lineno for node in asking)
+
+
 def _leads_past_inputs(node: ast.If, rows: Collection[int]) -> bool:
     """Whether a step stands in the branch that is taken where a dtype is none of those that inputs have."""
     test, turned = node.test, False

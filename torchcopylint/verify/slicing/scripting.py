@@ -14,7 +14,7 @@ from torchcopylint.verify.model import Attempt
 from torchcopylint.verify.slicing import tables
 from torchcopylint.verify.slicing.conditions import wanted_for
 from torchcopylint.verify.slicing.driver import Driver
-from torchcopylint.verify.slicing.dtypes import dtypes_asked
+from torchcopylint.verify.slicing.dtypes import dtypes_asked, index_types_asked
 from torchcopylint.verify.slicing.inference import Inference
 from torchcopylint.verify.slicing.making import Maker
 from torchcopylint.verify.slicing.moves import copied_elsewhere, only_elsewhere
@@ -253,14 +253,16 @@ class Scripting:
         return frozenset(found)
 
     def _forgets_dtypes(self, plan: Plan, script: Script) -> bool:
-        """Whether it is cut away, or taken as met, that something is of another dtype than inputs are."""
+        """Whether it is cut away, or taken as met, that something is of another type than inputs are."""
         kept = set(script.rows().values())
         taken = {row for row in self._dtypes_asked for text in plan.assumed if f"branch of line {row} is" in text}
         return bool(taken or self._dtypes_asked - kept)
 
     @cached_property
     def _dtypes_asked(self) -> frozenset[int]:
-        return dtypes_asked((scope for scopes in self.scopes for scope in scopes[-1:]), self.plans.rows)
+        inner = [scope for scopes in self.scopes for scope in scopes[-1:]]
+        asked = dtypes_asked(inner, self.plans.rows)
+        return asked | index_types_asked(inner, self.plans.rows) if "write-lost" in self.confirm else asked
 
     @cached_property
     def _nobody_collects(self) -> bool:
