@@ -28,7 +28,7 @@ from torchcopylint.verify.slicing.script import Script, assemble, marks_of, name
 from torchcopylint.verify.slicing.sizes import Setting
 from torchcopylint.verify.slicing.source import FunctionNode, NotRunnable, Scope, Source, names_in, scopes_at, walked
 from torchcopylint.verify.slicing.standins import helpers, layers_guessed
-from torchcopylint.verify.slicing.switches import called_at_top, frozen
+from torchcopylint.verify.slicing.switches import called_at_top, frozen, takes_nothing
 from torchcopylint.verify.slicing.taking import is_taken_singly
 from torchcopylint.verify.slicing.things import USED, Thing, find, is_bare, kind_of
 from torchcopylint.verify.slicing.turns import often
@@ -302,10 +302,13 @@ class Scripting:
 
     @cached_property
     def _is_called(self) -> bool:
-        """Whether the steps stand where an object is made, or in what the file itself calls at module level."""
+        """Whether the steps stand where an object is made, in what the file itself calls at module level, or in what
+        takes nothing from anybody, as a whole program does."""
         inner = {scopes[-1].name for scopes in self.scopes if scopes}
         names = {scope.name for scopes in self.scopes for scope in scopes[:1]}
-        return "__init__" in inner or bool(names & called_at_top(self.source.tree))
+        functions = [next((part for part in scopes if isinstance(part, FunctionNode)), None) for scopes in self.scopes]
+        alone = all(function is not None and takes_nothing(function) for function in functions)
+        return alone or "__init__" in inner or bool(names & called_at_top(self.source.tree))
 
     @cached_property
     def _nobody_writes(self) -> bool:

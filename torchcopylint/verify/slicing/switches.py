@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Mapping
 
-from torchcopylint.verify.slicing.source import children, walked
+from torchcopylint.verify.slicing.source import FunctionNode, children, free_in, walked
 
 _SWITCHING = frozenset({"requires_grad_", "detach_"})
 _BLOCKS = (ast.For, ast.AsyncFor, ast.With, ast.AsyncWith, ast.Try)
@@ -115,6 +115,15 @@ def called_at_top(tree: ast.Module) -> set[str]:
             found.add(name)
         pending += children(node)
     return found
+
+
+def takes_nothing(function: FunctionNode) -> bool:
+    """Whether a function is given nothing, and, if it is a method, asks nothing of its object."""
+    arguments = function.args
+    given = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg]
+    names = {item.arg for item in given if item is not None}
+    asked = set[str]().union(*map(free_in, function.body))
+    return names <= {"self", "cls"} and not names & asked
 
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
