@@ -126,16 +126,16 @@ def _with(tape: t.Tape, places: dict[int, list[t.Event]]) -> t.Tape:
 
 @handles(t.Reveal)
 def _reveal(m: Machine, event: t.Reveal) -> None:
-    noted = (dict(m.evidence), dict(m.initial_fields), dict(m.data_reads), set(m.gradients))
-    unexplained = set(m.unexplained_gradients)
+    noted = (dict(m.shown.evidence), dict(m.fields.initial), dict(m.shown.data_reads), set(m.backward.gradients))
+    unexplained = set(m.backward.unexplained)
     m.state.fork()
     if event.register == t.NO_REGISTER:
         answer = _answer(m, event, event.name, _look(m, event))
     else:
         answer = _answer(m, event, naming.text_of(m, event.register), m.value(event.register))
     m.state.take()
-    m.evidence, m.initial_fields, m.data_reads, m.gradients = noted
-    m.unexplained_gradients = unexplained
+    m.shown.evidence, m.fields.initial, m.shown.data_reads, m.backward.gradients = noted
+    m.backward.unexplained = unexplained
     m.facts[event.site] = [answer]
 
 

@@ -160,9 +160,9 @@ def found_in(world: World) -> FileFacts:
         called = tuple(_called(world, joined, shielding))
     own = [world.machines[number] for number in sorted(world.machines) if world.is_of_file(number)]
     gaps = tuple((reason, site) for m in own for reason, site in m.gaps)
-    elsewhere = {site: places for m in own for site, places in m.elsewhere.items()}
+    elsewhere = {site: places for m in own for site, places in m.called.elsewhere.items()}
     guests = {world.guests.first + rank: place for rank, place in enumerate(world.guests.places)}
-    inside |= {at: tuple(places) for m in own for at, places in m.inside.items()}
+    inside |= {at: tuple(places) for m in own for at, places in m.called.inside.items()}
     statements = world.program.statements
     return FileFacts(
         units, gaps, world.steps, elsewhere, expanded, statements, guests, called, inside, _answerable(world, own)
@@ -174,9 +174,9 @@ def _answerable(world: World, machines: Sequence[Machine]) -> dict[tuple[int, Ro
     passed to them."""
     found: dict[tuple[int, Role], set[int]] = {}
     for m in machines:
-        summary = world.summary(m.unit.number) if m.inside else None
+        summary = world.summary(m.unit.number) if m.called.inside else None
         handed_on = {place.site for place in (*places_in(summary), *lent_in(m))} if summary is not None else set()
-        for (call, role), held in m.inside.items():
+        for (call, role), held in m.called.inside.items():
             for _, place in held:
                 if place.given and place.site not in handed_on:
                     found.setdefault((place.site, role), set()).add(call)
@@ -222,7 +222,7 @@ def _with_helpers(
             if handed_networks.learn(world, m):
                 m = world.run_expanded(expanded.unit)
             found.append(_without_gathered(world, _unit_facts(world, m, (), shielding), expanded.places))
-            for (site, role), held in m.inside.items():
+            for (site, role), held in m.called.inside.items():
                 # What storages are called there says nothing to others.
                 named = tuple((key, place) for key, place in held if isinstance(key, str))
                 inside[expanded.places.get(site, (site,))[-1], role] = named
@@ -265,7 +265,7 @@ def _is_refused_with_grad(m: Machine, write: Write) -> bool:
         return write.kind is Kind.PARAMETER
     written = (m.state.object(ref) for ref in write.storages)
     leaf = any(obj.kind in TENSORS and obj.leaf is Fact.YES and obj.requires_grad > 0 for obj in written)
-    return write.form == "out" or leaf or bool(m.unexplained_gradients.intersection(write.storages))
+    return write.form == "out" or leaf or bool(m.backward.unexplained.intersection(write.storages))
 
 
 def _whole_facts(world: World, m: Machine, found: list[Relation], joined: tuple[Relation, ...]) -> list[Relation]:
@@ -344,11 +344,11 @@ def _unit_facts(world: World, m: Machine, joined: tuple[Relation, ...], shieldin
         class_kind=world.class_kind(unit.owner)[0] if unit.owner >= 0 else Kind.UNKNOWN,
         facts=tuple(found),
         writes=m.writes,
-        returns_sources=frozenset(_returned_sources(m) | m.taken_away),
-        returns_value=bool(m.returned),
-        trains=m.trains,
-        calls_trainer=m.calls_trainer,
-        has_no_grad=m.has_no_grad,
+        returns_sources=frozenset(_returned_sources(m) | m.shown.taken_away),
+        returns_value=bool(m.results.returned),
+        trains=m.backward.trains,
+        calls_trainer=m.backward.calls_trainer,
+        has_no_grad=m.blocks.has_no_grad,
         shielded=unit.owner in shielding,
         called_without_grad=without,
         recorded_elsewhere=without is Fact.UNKNOWN and called_modes.is_recorded_elsewhere(world, m, found),
@@ -400,7 +400,7 @@ def _default_in_field(world: World, m: Machine, storage: int) -> Object | None:
     if initial is None or summary is None:
         return None
     for item in summary.kept:
-        slot = m.initial_fields.get(item.path[0][1:]) if item.how is None and len(item.path) == 1 else None
+        slot = m.fields.initial.get(item.path[0][1:]) if item.how is None and len(item.path) == 1 else None
         if slot is not None and m.number("slot", slot) == storage:
             return world.default(initial, item.kept)
     return None
@@ -408,8 +408,8 @@ def _default_in_field(world: World, m: Machine, storage: int) -> Object | None:
 
 def _returned_sources(m: Machine) -> set[int]:
     """The storages whose owner itself is returned, alone or in a container, or all of it by the parameter's name."""
-    found = {share.storage for value in m.returned for share in _of_own_name(m, value)}
-    pending = [(ref, 0) for value in m.returned for ref in value.refs]
+    found = {share.storage for value in m.results.returned for share in _of_own_name(m, value)}
+    pending = [(ref, 0) for value in m.results.returned for ref in value.refs]
     while pending:
         ref, depth = pending.pop()
         shares = m.state.object(ref).shares

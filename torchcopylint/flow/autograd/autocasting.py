@@ -31,7 +31,7 @@ def casts(m: Machine, manager: int) -> int:
 def keeps_copies(m: Machine, layer: str = "") -> bool:
     """Whether what a layer, or a network of nothing but such layers as far as the file shows, keeps for backward of its
     weights are copies."""
-    if not m.casting:
+    if not m.blocks.casting:
         return False
     if layer:
         return not _NORMALISING.search(layer)

@@ -49,7 +49,7 @@ def carried(m: Machine) -> tuple[Carried, ...]:
     cut = _cut(m) if stores else frozenset()
     found = []
     for name, events in stores.items():
-        if name in cut or any(event.site in m.kept_fields for event in events):
+        if name in cut or any(event.site in m.fields.kept for event in events):
             # Of a running average it is said where it is kept.
             continue
         if not all(_goes_on(m, event) or _only_begins(m, event) for event in events):
@@ -64,7 +64,7 @@ def carried(m: Machine) -> tuple[Carried, ...]:
 
 def _by_own(m: Machine) -> Iterator[Carried]:
     """What a method that is called here carries on, of the object or of what it holds, whichever way this one goes."""
-    for event in m.index.of(t.Invoke) if not m.has_no_grad else ():
+    for event in m.index.of(t.Invoke) if not m.blocks.has_no_grad else ():
         call = hanging.called(m, event.out) if not uses.on_some_paths(m, event.site) else None
         if call is None or call.method == m.unit.number:
             continue
@@ -204,7 +204,7 @@ def _run_over(m: Machine, site: int) -> int:
     """The register of what backward runs over at a site."""
     register = m.index.calls.get(site, -1)
     event = m.unit.definitions[register] if register >= 0 else None
-    return event.base if isinstance(event, t.Invoke) else m.over_returned.get(site, -1)
+    return event.base if isinstance(event, t.Invoke) else m.results.registers.get(site, -1)
 
 
 def _let_go_between(m: Machine, field: str) -> bool:
@@ -266,7 +266,7 @@ def take(
     if len(keeper.refs) != 1 or m.state.mode.recording is Fact.NO:
         return
     saved = site * 8 + 7
-    m.module_saves[saved] = keeper
+    m.needed.by_modules[saved] = keeper
     graph = frozenset({saved})
     for ref in _tensors(m, result.refs):
         obj = m.state.object(ref)
@@ -291,4 +291,4 @@ def take(
         number = m.world.local_class(m.state.object(keeper.refs[0]).type)
         if owner and number is not None:
             inside.note(m, site, Role.KEPT, item.at)
-            m.left_at[site] = Left(owner, item.slot[1:], number, unit.name)
+            m.called.left_at[site] = Left(owner, item.slot[1:], number, unit.name)

@@ -109,7 +109,7 @@ def _bound_name(m: Machine, register: int) -> str:
 def _cut(m: Machine, value: Value, site: int) -> None:
     """`detach_()` takes the history away from every holder of the object."""
     history = any(m.state.object(ref).graph or m.state.object(ref).requires_grad > 0 for ref in value.refs)
-    m.cuts[site] = history
+    m.shown.cuts[site] = history
     writing.note_root(m, site, value.root)
     for ref in value.refs:
         for key in sorted(m.state.holders.get(ref, ()), key=repr):

@@ -31,11 +31,11 @@ def note_loop(m: Machine, wanted: bool | None, site: int) -> None:
     if isinstance(made, t.Invoke) and made.name in _ALL and not made.arguments:
         for ref in m.value(made.base).refs:
             if wanted is False and m.state.object(ref).kind is Kind.MODULE:
-                m.frozen.add(ref | 1)
+                m.switches.frozen.add(ref | 1)
                 note_copy(m, ref, naming.text_of(m, made.base), "requires_grad = False", site)
             else:
-                m.frozen.discard(ref | 1)
-                m.thawed.add(ref | 1)
+                m.switches.frozen.discard(ref | 1)
+                m.switches.thawed.add(ref | 1)
 
 
 def note_copy(m: Machine, ref: int, name: str, op: str, site: int) -> None:
@@ -50,7 +50,7 @@ def note_copy(m: Machine, ref: int, name: str, op: str, site: int) -> None:
 def switched_arguments(m: Machine) -> tuple[str, ...]:
     """The parameters of a unit, by their names, over whose own parameters it has gone to switch what they require, and
     those that are tensors which it has switched off."""
-    switched = m.switched | m.switched_tensors | m.thawed
+    switched = m.switches.parameters | m.switches.tensors | m.switches.thawed
     names = [parameter.name for parameter in m.unit.parameters] if switched else []
     return tuple(name for name in names if m.number("argument", name) | 1 in switched)
 
@@ -58,7 +58,7 @@ def switched_arguments(m: Machine) -> tuple[str, ...]:
 def frozen_arguments(m: Machine) -> tuple[str, ...]:
     """The parameters of a unit that are networks of which it has switched off all that they train, on all paths."""
     refs = ((parameter.name, m.number("argument", parameter.name)) for parameter in m.unit.parameters)
-    return tuple(name for name, ref in refs if ref | 1 in m.frozen or _is_off(m.state.object(ref)))
+    return tuple(name for name, ref in refs if ref | 1 in m.switches.frozen or _is_off(m.state.object(ref)))
 
 
 def _is_off(obj: Object) -> bool:
@@ -70,25 +70,25 @@ def take(m: Machine, switched: Iterable[str], off: Iterable[str], bound: Mapping
     for ref in (ref for name in switched for ref in bound.get(name, Value()).refs):
         obj = m.state.object(ref)
         if obj.kind not in TENSORS:
-            m.switched.add(ref | 1)
-            m.frozen.discard(ref | 1)
+            m.switches.parameters.add(ref | 1)
+            m.switches.frozen.discard(ref | 1)
         elif obj.leaf is not Fact.NO:
             m.state.set_object(ref, obj._replace(requires_grad=Fact.UNKNOWN))
     for value in (bound.get(name, Value()) for name in off):
         if len(value.refs) == 1 and m.state.object(value.refs[0]).kind is Kind.MODULE:
-            m.frozen.add(value.refs[0] | 1)
+            m.switches.frozen.add(value.refs[0] | 1)
 
 
 def is_switched(m: Machine, ref: int) -> bool:
     """Whether a loop has gone over the parameters of a module: nobody knows which of them require gradients."""
-    return ref | 1 in m.switched or SWITCHED in m.state.object(ref).flags
+    return ref | 1 in m.switches.parameters or SWITCHED in m.state.object(ref).flags
 
 
 def note_part(m: Machine, ref: int, part: Value) -> None:
     """A module is given a part, which has not been switched off with the others."""
     parts = [m.state.object(held) for held in part.refs]
     if any(one.kind in (Kind.MODULE, Kind.PARAMETER) and one.requires_grad is not Fact.NO for one in parts):
-        m.frozen.discard(ref | 1)
+        m.switches.frozen.discard(ref | 1)
         obj = m.state.object(ref)
         if obj.kind is Kind.MODULE and obj.requires_grad is Fact.NO:
             m.state.set_object(ref, obj._replace(requires_grad=Fact.UNKNOWN))
@@ -96,7 +96,7 @@ def note_part(m: Machine, ref: int, part: Value) -> None:
 
 def is_frozen(m: Machine, ref: int) -> bool:
     """Whether all the parameters of a module are switched off, as far as its own unit, or the module's body, says."""
-    return m.state.object(ref).requires_grad is Fact.NO or ref | 1 in m.frozen
+    return m.state.object(ref).requires_grad is Fact.NO or ref | 1 in m.switches.frozen
 
 
 def trains_nothing(m: Machine, function: Value, obj: Object) -> bool:

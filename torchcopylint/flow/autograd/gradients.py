@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 
 def accumulated(m: Machine, numbers: frozenset[int], site: int) -> None:
     """`backward()` runs over a graph: what it reaches gets more of a gradient, in place where there was one."""
-    if not m.gradients:
+    if not m.backward.gradients:
         return
     reached: set[int] = set()
     for number in numbers:
-        reached.update(m.module_saves[number].refs if number in m.module_saves else ())
-        if number in m.saved_objects:
-            reached.add(m.saved_objects[number])
+        reached.update(m.needed.by_modules[number].refs if number in m.needed.by_modules else ())
+        if number in m.needed.objects:
+            reached.add(m.needed.objects[number])
     reached.update(_inputs(m, site))
     storages = {share.storage for ref in reached for share in m.state.object(ref).shares}
     if not reached:
         # A loss of unknown making, or of which nothing was saved: where one thing is trained, it is a loss of that.
-        looked_at = [m.state.object(ref) for ref in m.gradients]
+        looked_at = [m.state.object(ref) for ref in m.backward.gradients]
         of_one = set.intersection(*({share.storage | 1 for share in obj.shares} for obj in (*looked_at, *_trained(m))))
         storages = {share.storage for obj in looked_at for share in obj.shares} if of_one else set()
     _overwrite(m, storages, site, "backward()", reads_old=True)
@@ -50,7 +50,7 @@ def _inputs(m: Machine, site: int) -> Iterator[int]:
 
 def _asks(m: Machine, ref: int) -> bool:
     obj = m.state.object(ref)
-    return ref in m.gradients and obj.leaf is not Fact.NO and obj.requires_grad is Fact.YES
+    return ref in m.backward.gradients and obj.leaf is not Fact.NO and obj.requires_grad is Fact.YES
 
 
 def _trained(m: Machine) -> list[Object]:
@@ -65,7 +65,7 @@ def _trained(m: Machine) -> list[Object]:
 
 def zeroed(m: Machine, owner: Value, arguments: Arguments, site: int, text: str) -> None:
     """`zero_grad()` of a module or optimizer; since torch 2.0 it drops the gradients unless told otherwise."""
-    if not m.gradients:
+    if not m.backward.gradients:
         return
     kept = arguments.positional[0] if arguments.positional else arguments.keywords.get("set_to_none")
     storages = {share.storage for ref in owner.refs for share in m.state.object(ref).shares}
@@ -73,7 +73,7 @@ def zeroed(m: Machine, owner: Value, arguments: Arguments, site: int, text: str)
         _overwrite(m, storages, site, f"{text}.zero_grad(set_to_none=False)", reads_old=False)
         return
     known = all(_is_told(m.state.object(ref)) for ref in owner.refs)
-    for ref in sorted(m.gradients):
+    for ref in sorted(m.backward.gradients):
         # Whosever gradients they are: what may be gone is not written by the next `backward()`.
         if not (known and _is_apart(m, ref, storages)):
             m.state.put((ref, ".grad"), None)
@@ -108,7 +108,7 @@ def dropped_in_loop(m: Machine) -> None:
 
     Who looks again has a gradient that is made anew; that the loop takes no turn at all is not meant.
     """
-    m.gradients.clear()
+    m.backward.gradients.clear()
 
 
 def zeroed_in_loop(m: Machine, gradient: Value, site: int) -> bool:
@@ -121,7 +121,7 @@ def zeroed_in_loop(m: Machine, gradient: Value, site: int) -> bool:
     if not isinstance(key, tuple) or key[1] != ".grad" or not uses.loops_around(m, site):
         return False
     shares = {share.storage for share in m.state.object(key[0]).shares if share.how is How.PARAMETERS}
-    others = [ref for ref in m.gradients if ref | 1 != key[0] | 1]
+    others = [ref for ref in m.backward.gradients if ref | 1 != key[0] | 1]
     if not any(share.storage in shares for ref in others for share in m.state.object(ref).shares):
         return False
     _overwrite(m, shares, site, "zero_", reads_old=False)
@@ -132,7 +132,7 @@ def _overwrite(m: Machine, storages: set[int], site: int, cause: str, *, reads_o
     """The gradients of what sits on some storages are written in place."""
     held: list[int] = []
     places: list[Slot] = []
-    for ref in sorted(m.gradients):
+    for ref in sorted(m.backward.gradients):
         cell = m.state.cell((ref, ".grad"))
         if cell is not None and len(cell.refs) == 1 and any(s.storage in storages for s in m.state.object(ref).shares):
             held += cell.refs
@@ -147,4 +147,4 @@ def _overwrite(m: Machine, storages: set[int], site: int, cause: str, *, reads_o
         if cell is not None and Mark(site, False) in cell.marks:
             m.state.put_cell(place, cell._replace(marks=cell.marks - {Mark(site, False)} | {Mark(site, True)}))
     # Every one of them is written, not one of several.
-    m.certain_storages[site] = frozenset(s.storage for ref in grads.refs for s in m.state.object(ref).shares)
+    m.hits.certain_storages[site] = frozenset(s.storage for ref in grads.refs for s in m.state.object(ref).shares)

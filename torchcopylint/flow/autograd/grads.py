@@ -195,7 +195,7 @@ def _leaf_written(m: Machine, ref: int, at: Site, view: bool) -> LeafWritten | N
     if obj.kind in TENSORS and obj.leaf is Fact.YES and obj.requires_grad > 0:
         return _leaf_fact(m, ref, obj, obj, at, view, -1)
     unknown = obj.leaf is obj.requires_grad is Fact.UNKNOWN
-    if obj.kind in TENSORS and unknown and ref in m.unexplained_gradients:
+    if obj.kind in TENSORS and unknown and ref in m.backward.unexplained:
         # Nothing says what it is, but somebody has asked for its gradient, which leaves have that require one.
         return _leaf_fact(m, ref, obj._replace(sure=min(obj.sure, Sure.LIKELY)), obj, at, view, -1)
     current = ref
@@ -228,7 +228,7 @@ def _leaf_fact(m: Machine, ref: int, leaf: Object, obj: Object, at: Site, view: 
         assumed=m.state.mode.assumed,
         local=_made_here(m, leaf),
         sure=sure,
-        asked=ref in m.gradients or _nobody_switches(m, leaf),
+        asked=ref in m.backward.gradients or _nobody_switches(m, leaf),
         aside=exclusion.is_aside(m, at.site),
     )
 
@@ -293,7 +293,7 @@ def backward(m: Machine, value: Value, site: int, arguments: Arguments, name: st
 
     `part` is whether it stops at some of the inputs, so that nobody knows what is freed.
     """
-    m.trains = True
+    m.backward.trains = True
     retained = arguments.flag("retain_graph")
     # A graph of the gradients hangs on this one, which stays by itself.
     retain = retained is not False or arguments.flag("create_graph") is not False
@@ -302,7 +302,7 @@ def backward(m: Machine, value: Value, site: int, arguments: Arguments, name: st
         gradients.accumulated(m, m.state.object(value.refs[0]).graph, site)
     # `retain_variables` is its name of long ago.
     retain = retain or "retain_variables" in arguments.keywords
-    m.reached_since = set() if m.reached_since is None else m.reached_since
+    m.backward.reached_since = set() if m.backward.reached_since is None else m.backward.reached_since
     if "inputs" in arguments.keywords and not part:
         _retain_of(m, arguments.keywords["inputs"])
     # What lies behind what it is asked about, it leaves alone.
@@ -312,10 +312,10 @@ def backward(m: Machine, value: Value, site: int, arguments: Arguments, name: st
     runs.over(m, value, site, freed=not retain, name=name, part=part, retained=retained is True, behind=behind)
     for ref in value.refs:
         for number in m.state.object(ref).graph:
-            m.reaches_unknown = m.reaches_unknown and number not in m.saves
-            if number in m.module_saves:
-                m.reached.update(m.module_saves[number].refs)
-                m.reached_since.update(m.module_saves[number].refs)
+            m.backward.reaches_unknown = m.backward.reaches_unknown and number not in m.needed.saves
+            if number in m.needed.by_modules:
+                m.backward.reached.update(m.needed.by_modules[number].refs)
+                m.backward.reached_since.update(m.needed.by_modules[number].refs)
             if not retain and number >= 0:
                 m.state.put(f"@spoilt{number}", None)
 
@@ -327,11 +327,11 @@ def of_gradient(m: Machine, made: Object, arguments: Arguments, site: int) -> Ob
     if m.state.mode.recording <= 0:
         return made
     if with_graph is None:
-        m.perhaps_without_graph = True
+        m.backward.perhaps_without_graph = True
     elif with_graph:
         own = runs.unknown_graph(site)
         # Whatever is not linear, its gradient hangs on what was computed with: another pass needs that again.
-        m.module_saves.setdefault(own, Value())
+        m.needed.by_modules.setdefault(own, Value())
         graph = runs.without(result_of(m, made, arguments.positional[:1], True).graph) | {own}
         flags = made.flags | {SECOND_ORDER}
         return made._replace(leaf=Fact.NO, requires_grad=Fact.LIKELY, graph=graph, flags=flags)

@@ -63,7 +63,7 @@ Graphs: TypeAlias = "list[tuple[str, frozenset[int]]]"
 def of(m: Machine, fields: frozenset[str]) -> tuple[Hanging, ...]:
     """Which parts of what a unit returns hang on which parameter, or on which of some fields, whichever way it
     returns."""
-    if m.has_no_grad or m.unit.is_generator:
+    if m.blocks.has_no_grad or m.unit.is_generator:
         return ()
     returns = [event for event in m.index.of(t.Return) if event.value >= 0]
     found: set[Hanging] | None = None

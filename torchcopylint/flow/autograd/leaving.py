@@ -79,7 +79,7 @@ def _left_in(m: Machine, keeper: str, ref: int, way: str, depth: int) -> Iterato
         if others and own and obj.requires_grad is Fact.NO:
             yield Left(keeper, slot[1], obj.sure, method=m.unit.name, cut=True)
             continue
-        by_call = len(others) == 1 and cell.site in m.left_by
+        by_call = len(others) == 1 and cell.site in m.called.left_by
         if others and not by_call and not _all_tell(m, m.state.object(ref), field):
             continue
         stores = [event for event in m.index.stores.get(field, ()) if event.site == cell.site] if own else []
@@ -129,7 +129,7 @@ def _all_tell(m: Machine, keeper: Object, field: str) -> bool:
 
 def _is_within_result(m: Machine, field: str, stores: list[t.StoreAttribute]) -> bool:
     """Whether each thing that a unit returns is a tensor that is computed from what a field is set to."""
-    made = [m.state.object(ref) for value in m.returned for ref in value.refs]
+    made = [m.state.object(ref) for value in m.results.returned for ref in value.refs]
     if not made or any(obj.kind not in TENSORS or obj.requires_grad is Fact.NO for obj in made):
         return False
     stored = m.unit.definitions[stores[0].value] if stores and stores[0].value >= 0 else None
@@ -169,7 +169,7 @@ def take(m: Machine, items: tuple[Left, ...], bound: dict[str, Value], site: int
             site=site,
             flags=frozenset({RETAINS}) if item.retains else frozenset(),
         )
-        m.left_by.add(site)
+        m.called.left_by.add(site)
         inside.note(m, site, Role.KEPT, item.at)
         slots.bind_slot(m, (keeper.refs[0], f".{last}"), memory.fresh(m, site, made, f"left {item.slot}"), site)
 

@@ -23,26 +23,34 @@ def by_backward(m: Machine, value: Value, site: int, consumer: str) -> None:
             if not isinstance(spoilt, frozenset):
                 continue
             for written in sorted(spoilt):
-                if consumer == "return" and written in m.in_evaluation:
+                if consumer == "return" and written in m.needed.in_evaluation:
                     # Written where the module is known not to be in training: nobody runs backward over that.
                     continue
-                if written in m.writes and saved in m.saves and _comes_too_late(m, m.saves[saved].site, written, site):
+                if (
+                    written in m.writes
+                    and saved in m.needed.saves
+                    and _comes_too_late(m, m.needed.saves[saved].site, written, site)
+                ):
                     continue
-                if written in m.writes and saved in m.saves and _gives_way(m, saved, written):
+                if written in m.writes and saved in m.needed.saves and _gives_way(m, saved, written):
                     continue
-                if written in m.writes and saved in m.saves and not exclusion.exclude(m, m.saves[saved].site, written):
+                if (
+                    written in m.writes
+                    and saved in m.needed.saves
+                    and not exclusion.exclude(m, m.needed.saves[saved].site, written)
+                ):
                     sure = min(obj.sure, m.writes[written].sure)
-                    kept = m.saved_objects.get(saved, -1)
+                    kept = m.needed.objects.get(saved, -1)
                     links = _links_to(m, written, kept)
-                    certain = (saved & ~EARLIER, written) in m.met or _is_any_of(m, obj, saved, written)
+                    certain = (saved & ~EARLIER, written) in m.needed.met or _is_any_of(m, obj, saved, written)
                     hidden = certain and _is_hidden(m, written, kept)
-                    m.fact(Clobbered(m.saves[saved], written, site, consumer, links, sure, certain, hidden))
+                    m.fact(Clobbered(m.needed.saves[saved], written, site, consumer, links, sure, certain, hidden))
 
 
 def _is_any_of(m: Machine, obj: Object, saved: int, written: int) -> bool:
     """Whether a write hits something that a loop has made, of whichever turn, and backward runs over that of each: over
     `torch.stack(hs)`, behind `hs[i] += x`."""
-    kept = m.met_alike.get((saved & ~EARLIER, written), frozenset())
+    kept = m.needed.met_alike.get((saved & ~EARLIER, written), frozenset())
     return bool(kept) and kept <= obj.graph
 
 
@@ -71,10 +79,10 @@ def _comes_too_late(m: Machine, saved: int, written: int, site: int) -> bool:
 def _gives_way(m: Machine, saved: int, written: int) -> bool:
     """Whether the name that a write goes through was bound to something else by whoever has saved what it may still
     hold: `if t is not None: x = x * w`, and then `x.relu_()`, which hits the old `x` where nothing was saved."""
-    root, site = m.root_keys.get(written), m.saves[saved].site
-    if not isinstance(root, str) or not site < written or saved not in m.saved_objects:
+    root, site = m.hits.root_keys.get(written), m.needed.saves[saved].site
+    if not isinstance(root, str) or not site < written or saved not in m.needed.objects:
         return False
-    kept = {share.storage for share in m.state.object(m.saved_objects[saved]).shares}
+    kept = {share.storage for share in m.state.object(m.needed.objects[saved]).shares}
     bound = [bind for bind in m.index.binds.get(root, ()) if site < bind.site < written]
     return len(bound) == 1 and _takes_its_place(m, bound[0], kept, (site, written))
 
@@ -102,7 +110,7 @@ def _is_hidden(m: Machine, written: int, saved: int) -> bool:
         if len({share.of for share in above}) != 1:
             return False
         if above[0].how in UNVERSIONED:
-            chains = m.chains.get(written, {}).values()
+            chains = m.hits.chains.get(written, {}).values()
             return not any(current | 1 == number for chain in chains for number, _ in chain)
         current = above[0].of
     return False
@@ -110,7 +118,7 @@ def _is_hidden(m: Machine, written: int, saved: int) -> bool:
 
 def _links_to(m: Machine, written: int, saved: int) -> tuple[Link, ...]:
     """The links from the saved object down to the place that was written through, in program order."""
-    chains = m.chains.get(written, {})
+    chains = m.hits.chains.get(written, {})
     for chain in chains.values():
         numbers = [number for number, _ in chain]
         if saved | 1 in numbers:

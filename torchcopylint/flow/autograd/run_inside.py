@@ -29,7 +29,7 @@ class Ran(NamedTuple):
 
 def ran(m: Machine) -> tuple[Ran, ...]:
     """Over which of its parameters a unit runs backward whenever it is called."""
-    if m.has_no_grad or m.unit.is_generator or not m.unit.parameters:
+    if m.blocks.has_no_grad or m.unit.is_generator or not m.unit.parameters:
         return ()
     found = []
     for event in m.index.of(t.Invoke):

@@ -51,7 +51,7 @@ def note_saved(m: Machine, op: Op, arguments: Arguments, result: Value, at: Site
         if kept.argument == 1 and written and saved and value.refs == arguments.at(0).refs and not value.refs[0] & 1:
             # `x *= x` has overwritten at once what it needs.
             m.state.put(f"@spoilt{saved[0]}", frozenset({at.site}))
-            m.met.add((saved[0], at.site))
+            m.needed.met.add((saved[0], at.site))
         ids += saved
     if factor and not ids and len(arguments.at(0).refs) == 1:
         ids = _register(m, arguments.at(0).refs[0], at.site * 8, Saved(at.site, at.op, FACTOR, at.name))
@@ -131,7 +131,7 @@ def save(m: Machine, value: Value, number: int, saved: Saved, part: Region = ())
             continue
         if share.how is How.FIELD or part:
             # A part of a module has versions of its own, unlike a part of a tensor.
-            m.saved_fields[number, share.storage | 1] = (*share.region, *part)
+            m.needed.fields[number, share.storage | 1] = (*share.region, *part)
         owner = m.state.object(share.storage)
         m.state.set_object(share.storage, owner._replace(saved=owner.saved | {number}))
     return [number]
@@ -140,10 +140,10 @@ def save(m: Machine, value: Value, number: int, saved: Saved, part: Region = ())
 def _register(m: Machine, ref: int, number: int, saved: Saved) -> list[int]:
     """Something of an object is saved under a number, which is returned."""
     if m.in_loop:
-        m.saved_in_loop.append(number)
-        if number in m.saves:
+        m.needed.in_loop.append(number)
+        if number in m.needed.saves:
             last_turn.retire(m, number)
-    m.saves[number] = saved
-    m.saved_objects[number] = ref
+    m.needed.saves[number] = saved
+    m.needed.objects[number] = ref
     m.state.put(f"@spoilt{number}", frozenset())
     return [number]

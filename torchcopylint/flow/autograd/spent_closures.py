@@ -26,7 +26,7 @@ _SEARCHING = "LBFGS"
 def found(m: Machine) -> Iterator[Relation]:
     """Where a closure that is called again frees a graph which the function around it has made."""
     outer = m.world.machines.get(m.unit.parent) if m.unit.parent >= 0 and m.unit.owner < 0 else None
-    if outer is None or not m.runs.sites or m.on_purpose:
+    if outer is None or not m.runs.sites or m.blocks.on_purpose:
         return
     for site in sorted(m.runs.sites - m.runs.kept - set(m.runs.again)):
         over = spent_fields.operand(m, site)

@@ -33,11 +33,11 @@ def found(m: Machine) -> Iterator[Relation]:
         return
     for site in sorted(m.runs.sites - m.runs.kept):
         over = operand(m, site)
-        if over < 0 or site in m.runs.again or m.on_purpose:
+        if over < 0 or site in m.runs.again or m.blocks.on_purpose:
             continue
         for field in _fields_behind(m, over):
             made = _made_with_graph(m, m.unit.owner, field)
-            if made is not None and (site in m.over_returned or _is_called_again(m) or _is_a_step(m)):
+            if made is not None and (site in m.results.registers or _is_called_again(m) or _is_a_step(m)):
                 name = f"self.{field}"
                 yield BackwardAgain(site, naming.text_of(m, over), site, Sure.LIKELY, "", made, name)
                 break
@@ -48,7 +48,7 @@ def in_loops(m: Machine) -> Iterator[Relation]:
     class of the file, or over what a method of it computes from the field: `(system.rollout(x) - y).backward()`."""
     for site in sorted(m.runs.sites - m.runs.kept - set(m.runs.again)):
         loops = uses.loops_around(m, site)
-        over = operand(m, site) if loops and not m.on_purpose else -1
+        over = operand(m, site) if loops and not m.blocks.on_purpose else -1
         for name, made in _looked_at(m, over, loops) if over >= 0 else ():
             yield BackwardAgain(site, naming.text_of(m, over), site, Sure.LIKELY, "", made, name)
             break
@@ -129,9 +129,9 @@ def _returned(m: Machine, owner: int, name: str) -> Iterator[tuple[str, int]]:
     """The fields with such a graph that what a method returns hangs on, whichever way it returns."""
     number = m.world.method(owner, name)
     other = m.world.machines.get(number) if number is not None else None
-    if other is None or other.has_no_grad or other.unit.is_generator:
+    if other is None or other.blocks.has_no_grad or other.unit.is_generator:
         return
-    if any(other.state.object(ref).requires_grad is Fact.NO for value in other.returned for ref in value.refs):
+    if any(other.state.object(ref).requires_grad is Fact.NO for value in other.results.returned for ref in value.refs):
         return
     returns = [event.value for event in other.index.of(t.Return)]
     looked = {event.name for event in other.index.of(t.Attribute) if uses.is_self(other, event.base)}
@@ -144,8 +144,8 @@ def _returned(m: Machine, owner: int, name: str) -> Iterator[tuple[str, int]]:
 
 def operand(m: Machine, site: int) -> int:
     """The register that backward at a site runs over, -1 if nobody knows."""
-    if site in m.over_returned:
-        return m.over_returned[site]
+    if site in m.results.registers:
+        return m.results.registers[site]
     register = m.index.calls.get(site, -1)
     event = m.unit.definitions[register] if register >= 0 else None
     if isinstance(event, t.Invoke) and event.name == "backward":
@@ -162,7 +162,7 @@ def _fields_behind(m: Machine, register: int) -> list[str]:
         return []
     loaded = [event for event in events if isinstance(event, t.Attribute) and uses.is_self(m, event.base)]
     recorded = (event for event in loaded if event.site not in m.index.unrecorded)
-    return [event.name for event in recorded if event.name in m.initial_fields]
+    return [event.name for event in recorded if event.name in m.fields.initial]
 
 
 def _made_with_graph(m: Machine, owner: int, field: str) -> int | None:

@@ -42,17 +42,17 @@ def step(m: Machine, optimizer: Value, site: int, text: str) -> None:
     alike = m.state.refs_of(optimizer.root) if optimizer.root is not None else ()
     known = any(s.how is How.PARAMETERS for ref in (*optimizer.refs, *alike) for s in m.state.object(ref).shares)
     # Its network is among those that backward has reached since an optimizer stepped last, if there was a backward.
-    reached = m.reached if m.reached_since is None else m.reached_since
+    reached = m.backward.reached if m.backward.reached_since is None else m.backward.reached_since
     if not known and len(reached) > 1:
         reached = _named_alike(m, text, reached)
-    if not known and not m.reached:
+    if not known and not m.backward.reached:
         reached = _handed_in(m, text)
     targets = optimizer.refs if known else tuple(sorted({*optimizer.refs, *reached}))
     target = Value(targets, obj.kind, None, optimizer.marks, optimizer.root)
     ownership.note_used(m, optimizer, site, f"{text}.step()")
     # Nobody knows the optimizer, and backward has reached one network only: it is that one's. It is that of several
     # where nobody else steps.
-    unknown = not known and optimizer.refs[0] | 1 not in m.optimizers
+    unknown = not known and optimizer.refs[0] | 1 not in m.owners.optimizers
     single = unknown and len(reached) == 1
     through = known and _goes_through_all(m, optimizer, site)
     every = single or (unknown and _steps_alone(m)) or through
@@ -66,7 +66,7 @@ def step(m: Machine, optimizer: Value, site: int, text: str) -> None:
     if single:
         for share in m.state.object(next(iter(reached))).shares:
             writing.spoil_saved(m, share, site, certain=True)
-    m.reached_since = None
+    m.backward.reached_since = None
 
 
 def _goes_through_all(m: Machine, optimizer: Value, site: int) -> bool:
@@ -89,8 +89,8 @@ def _handed_in(m: Machine, optimizer: str) -> set[int]:
 
     Not where the file shows who hands it: there, what is handed is known.
     """
-    found = m.asked.union(*(value.refs for value in m.module_saves.values()))
-    single = len(found) == 1 and found == m.asked and m.reaches_unknown and _steps_alone(m)
+    found = m.backward.asked.union(*(value.refs for value in m.needed.by_modules.values()))
+    single = len(found) == 1 and found == m.backward.asked and m.backward.reaches_unknown and _steps_alone(m)
     return found if single and not m.world.may_be_handed(m.unit, optimizer) else set()
 
 

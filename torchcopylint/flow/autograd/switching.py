@@ -24,7 +24,7 @@ def _mode(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str)
         mode = Mode(Fact.YES)
     elif arguments.positional and arguments.positional[0].const is not True:
         mode = Mode(Fact.UNKNOWN)
-    m.mode_factories.add(event.out)
+    m.blocks.factories.add(event.out)
     return Value(kind=Kind.MODE, const=mode)
 
 
@@ -41,7 +41,7 @@ def _set_grad_enabled(m: Machine, arguments: Arguments, event: t.Call | t.Invoke
     # It takes effect at once; as a context manager it puts the old mode back at the end.
     before = m.state.mode
     m.state.put(MODE, mode)
-    m.modes_before[event.out] = before
+    m.blocks.before[event.out] = before
     return Value(kind=Kind.MODE, const=mode)
 
 

@@ -70,7 +70,7 @@ def _computes(m: Machine, arguments: Arguments, name: str) -> bool:
     if not arguments.positional or kind_of(arguments.positional[0], m.state) not in (*TENSORS, Kind.UNKNOWN):
         return False
     receiver, _, field = name.partition(".")
-    return name in m.unit.bound or (bool(field) and receiver == m.unit.first and field in m.initial_fields)
+    return name in m.unit.bound or (bool(field) and receiver == m.unit.first and field in m.fields.initial)
 
 
 def graph_behind(m: Machine, arguments: Arguments, name: str) -> frozenset[int]:

@@ -145,7 +145,7 @@ def _assign_data(m: Machine, event: t.StoreAttribute, base: Value, ref: int, val
         sharing.note_again(m, event.site, value, text)
     if not _is_exchanged(m, value, event.site):
         # Whoever puts memory under a tensor has not looked at what a copy is still to fill it with.
-        filled = value._replace(marks=frozenset(mark for mark in value.marks if mark.write not in m.flights))
+        filled = value._replace(marks=frozenset(mark for mark in value.marks if mark.write not in m.holding.flights))
         reading.read(m, filled, event.site, "operand", text)
     target = Value((ref,), obj.kind, None, base.marks, base.root)
     writing.write(m, target, event.site, op=".data =", form="assign", name=text, reads_old=False, versioned=False)
@@ -255,12 +255,12 @@ def _constant_text(value: Value) -> str:
 def set_requires_grad(m: Machine, ref: int, wanted: bool | None) -> None:
     """`requires_grad` of an object is switched; `None` for a value that is not known."""
     if wanted is not True:
-        m.switched.update(s.of | 1 for s in m.state.object(ref).shares if s.how is How.PARAMETERS)
-    elif m.left_leaves:
+        m.switches.parameters.update(s.of | 1 for s in m.state.object(ref).shares if s.how is How.PARAMETERS)
+    elif m.owners.left_leaves:
         ownership.note_switched_on(m, ref)
     obj = m.state.object(ref)
     if wanted is False and obj.kind is not Kind.MODULE:
-        m.switched_tensors.add(ref | 1)
+        m.switches.tensors.add(ref | 1)
     if obj.kind is Kind.UNKNOWN:
         obj = obj._replace(kind=Kind.TENSOR, sure=Sure.LIKELY)
     fact = Fact.UNKNOWN if wanted is None else Fact.YES if wanted else Fact.NO

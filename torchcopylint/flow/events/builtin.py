@@ -140,7 +140,7 @@ def _chain(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str
     given = [value for value in arguments.positional if not _is_empty(m, value)]
     items = [iterate(m, value, event.site, "...", str(i)) for i, value in enumerate(given)]
     made = containers.iterator(m, event.site, _alike(m, items) or slots.join_values(items))
-    if any(ref | 1 in m.wholes for value in arguments.positional for ref in value.refs):
+    if any(ref | 1 in m.owners.wholes for value in arguments.positional for ref in value.refs):
         generators.note_made(m, made, event.site)
     wholes.note_taken(m, arguments.positional, made)
     return made
@@ -186,7 +186,7 @@ _HOLDING = frozenset({"torch.nn.ModuleList", "torch.nn.Sequential", "builtins.li
 def _filter(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
     if name == "filter":
         source = arguments.at(1)
-        if not any(ref | 1 in m.wholes for ref in source.refs):
+        if not any(ref | 1 in m.owners.wholes for ref in source.refs):
             return source
         # Some of a module's parameters: no longer every one of them.
         made = containers.iterator(m, event.site, iterate(m, source, event.site, "..."), "filtered")

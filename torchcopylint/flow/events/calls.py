@@ -73,7 +73,7 @@ def _named(m: Machine, value: Value) -> tuple[dict[str, Value], bool]:
     held = [slot for slot in m.state.slot_names(ref) if slot[1].startswith("['")]
     surely = [slot for slot in held if not _is_put_sometimes(m, slot)]
     all_told = len(held) == len(surely) == len(m.state.slot_names(ref)) and obj.owner in ("", LOCAL)
-    return {slot[1][2:-2]: slots.slot_value(m, slot) for slot in surely}, all_told and ref not in m.shallow_of
+    return {slot[1][2:-2]: slots.slot_value(m, slot) for slot in surely}, all_told and ref not in m.holding.shallow_of
 
 
 def _is_put_sometimes(m: Machine, slot: Slot) -> bool:
@@ -97,7 +97,7 @@ def _call(m: Machine, event: t.Call) -> None:
         return
     arguments = gather(m, event.arguments)
     name = naming.text_of(m, event.function)
-    if (m.flights or m.queues) and transfers.waits(name):
+    if (m.holding.flights or m.holding.queues) and transfers.waits(name):
         transfers.land(m)
         queues.forget(m)
     m.set(event.out, call_value(m, function, arguments, event, name))
@@ -123,10 +123,10 @@ _OF_CONTAINERS = frozenset({"append", "extend", "insert", "add", "appendleft", "
 @handles(t.Invoke)
 def _invoke(m: Machine, event: t.Invoke) -> None:
     base = m.value(event.base)
-    if (m.flights or m.queues) and transfers.waits(event.name):
+    if (m.holding.flights or m.holding.queues) and transfers.waits(event.name):
         transfers.land(m)
         queues.forget(m)
-    elif m.queues:
+    elif m.holding.queues:
         queues.answered(m, event.name)
     if not base.refs and base.const is None and base.kind in (Kind.UNKNOWN, Kind.NONE):
         # `None` has no methods: what we took for it is something else.

@@ -282,7 +282,7 @@ def _become_no_tensor(m: Machine, register: int) -> None:
     for ref in value.refs:
         obj = m.state.object(ref)
         if obj.owner == ARGUMENT and value.root == obj.text:
-            m.tested_arguments.add(obj.text)
+            m.results.tested.add(obj.text)
         if NO_TENSOR not in obj.flags:
             m.state.set_object(ref, obj._replace(flags=obj.flags | {NO_TENSOR}))
 

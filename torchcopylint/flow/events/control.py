@@ -41,14 +41,14 @@ from torchcopylint.knowledge import table
 def _enter(m: Machine, event: t.Enter) -> None:
     manager = m.value(event.manager)
     # `set_grad_enabled` has taken effect when it was called.
-    m.entered[event.manager] = m.modes_before.get(event.manager, m.state.mode)
-    m.guards += raises_on_purpose(m, event.manager)
-    m.on_purpose += raises_on_purpose(m, event.manager)
-    m.failing += _expects_failure(m, event.manager)
-    m.casting += autocasting.casts(m, event.manager)
+    m.blocks.entered[event.manager] = m.blocks.before.get(event.manager, m.state.mode)
+    m.blocks.guards += raises_on_purpose(m, event.manager)
+    m.blocks.on_purpose += raises_on_purpose(m, event.manager)
+    m.blocks.failing += _expects_failure(m, event.manager)
+    m.blocks.casting += autocasting.casts(m, event.manager)
     if manager.kind is Kind.MODE and isinstance(manager.const, Mode):
         if manager.const.recording is Fact.NO:
-            m.has_no_grad = True
+            m.blocks.has_no_grad = True
         m.state.put(MODE, manager.const)
     elif isinstance(manager.const, Dotted) and table.canonical(manager.const) in GRAD_MODES:
         m.fact(GradModeUnused(event.site, naming.text_of(m, event.manager), "with"))
@@ -90,13 +90,13 @@ def _is_called_like_a_mode(m: Machine, manager: int) -> bool:
 
 @handles(t.Exit)
 def _exit(m: Machine, event: t.Exit) -> None:
-    m.guards -= raises_on_purpose(m, event.manager)
-    m.on_purpose -= raises_on_purpose(m, event.manager)
-    m.failing -= _expects_failure(m, event.manager)
-    m.casting -= autocasting.casts(m, event.manager)
+    m.blocks.guards -= raises_on_purpose(m, event.manager)
+    m.blocks.on_purpose -= raises_on_purpose(m, event.manager)
+    m.blocks.failing -= _expects_failure(m, event.manager)
+    m.blocks.casting -= autocasting.casts(m, event.manager)
     _run_own(m, event.manager, "__exit__", event.site)
-    if event.manager in m.entered:
-        m.state.put(MODE, m.entered[event.manager])
+    if event.manager in m.blocks.entered:
+        m.state.put(MODE, m.blocks.entered[event.manager])
 
 
 def raises_on_purpose(m: Machine, manager: int) -> int:
@@ -143,7 +143,7 @@ def _of_a_result(m: Machine, made: t.Event | None) -> bool:
     """
     while isinstance(made, t.Invoke):
         base, value = m.unit.definitions[made.base], m.value(made.base)
-        if isinstance(base, t.Call | t.Invoke) and made.base not in m.pure_calls:
+        if isinstance(base, t.Call | t.Invoke) and made.base not in m.called.pure:
             if m.dotted_of(base).startswith("torch."):
                 # Nobody joins tensors for the work: the result was to go somewhere.
                 return False
@@ -193,7 +193,7 @@ def _note_arithmetic(m: Machine, event: t.Discard, made: t.Operate) -> None:
             if not owners & {"", LOCAL}:
                 sure = min(obj.sure for obj in objects)
                 name = naming.text_of(m, register)
-                m.fact(Discarded(event.site, name, made.symbol, False, m.guards > 0, sure, operator=True))
+                m.fact(Discarded(event.site, name, made.symbol, False, m.blocks.guards > 0, sure, operator=True))
             return
 
 
@@ -333,7 +333,7 @@ def _collected(m: Machine, register: int) -> int:
     if m.unit.definitions[register].__class__ is not t.Make:
         return register
     items = [one.item for one in m.index.of(t.Collect) if one.container == register]
-    return items[0] if len(items) == 1 and items[0] in m.pure_calls else register
+    return items[0] if len(items) == 1 and items[0] in m.called.pure else register
 
 
 @handles(t.Discard)
@@ -341,7 +341,7 @@ def _discard(m: Machine, event: t.Discard) -> None:
     value = m.value(event.value)
     made = m.unit.definitions[event.value]
     if value.kind is Kind.MODE and isinstance(made, t.Invoke | t.Call) and isinstance(value.const, Mode):
-        if event.value in m.mode_factories:
+        if event.value in m.blocks.factories:
             m.fact(GradModeUnused(event.site, naming.text_of(m, event.value).removesuffix("()"), "statement"))
         return
     if (made.__class__ is t.Invoke or made.__class__ is t.Call) and made.site in m.writes:
@@ -350,7 +350,7 @@ def _discard(m: Machine, event: t.Discard) -> None:
     register = _collected(m, event.value)
     if register != event.value:
         made, value = m.unit.definitions[register], m.value(register)
-    if not (computes or register in m.pure_calls) or _is_repeated(m, event) or _shows_values(m):
+    if not (computes or register in m.called.pure) or _is_repeated(m, event) or _shows_values(m):
         return
     if _is_timed(m, event):
         return
@@ -360,14 +360,14 @@ def _discard(m: Machine, event: t.Discard) -> None:
     if _converts_nothing(m, made, value) or _wakes_device(m, made) or _moves_a_slice(m, made):
         return
     if not _of_constants(m, made) and not _of_a_result(m, made) and not _is_only_look(m, made):
-        name, op, method, sure = m.pure_calls[register]
+        name, op, method, sure = m.called.pure[register]
         if sure < Sure.LIKELY and op in _SENDING and isinstance(made, t.Invoke) and batches.is_part(m, made.base):
             sure = Sure.LIKELY
-        m.fact(Discarded(event.site, name, op, method, m.guards > 0, sure))
+        m.fact(Discarded(event.site, name, op, method, m.blocks.guards > 0, sure))
         if sure is Sure.NOT and isinstance(made, t.Invoke):
             # What is done with it later may show what it is.
             for ref in m.value(made.base).refs:
-                m.dropped.setdefault(ref, []).append(event.site)
+                m.shown.dropped.setdefault(ref, []).append(event.site)
 
 
 @handles(t.Return)
@@ -384,9 +384,9 @@ def _return(m: Machine, event: t.Return) -> None:
             needed.by_backward(m, held, event.site, "return")
         slots.field_read(m, value.root, event.site, "return")
         if value.refs or value.kind is not Kind.NONE:
-            m.returned.append(value)
-    if event.manager in m.entered:
-        m.state.put(MODE, m.entered[event.manager])
+            m.results.returned.append(value)
+    if event.manager in m.blocks.entered:
+        m.state.put(MODE, m.blocks.entered[event.manager])
     m.leave()
 
 
@@ -403,7 +403,7 @@ def _run_over(m: Machine, value: Value, event: t.Return) -> None:
     kind = kind_of(value, m.state)
     if not value.refs or kind not in (*TENSORS, Kind.UNKNOWN):
         return
-    m.over_returned[event.site] = register
+    m.results.registers[event.site] = register
     if kind is Kind.UNKNOWN:
         grads.backward(m, value, event.site, Arguments([value], {}), name)
         copied_terms.note(m, register, event.site)
@@ -452,7 +452,7 @@ def _yield(m: Machine, event: t.Yield) -> None:
         reading.read(m, value, event.site, "yield")
         if value.refs and not asked_by_turns.is_asked(m):
             collecting.hand_out(m, value, event.site)
-        m.yielded[event.site] = value
+        m.results.yielded[event.site] = value
     m.set(event.out, memory.unknown(m, event.site, "..."))
 
 

@@ -61,7 +61,7 @@ def call_known(m: Machine, op: Op, arguments: Arguments, event: t.Call | t.Invok
     pure = pure and not arguments.keywords.keys() & WRITING_KEYWORDS and not _combines(m, op, arguments)
     pure = pure and op.short not in callforms.CHECKING
     if pure and _has_tensor(m, arguments):
-        m.pure_calls[event.out] = (receiver, name, False, _sure_tensor(m, arguments))
+        m.called.pure[event.out] = (receiver, name, False, _sure_tensor(m, arguments))
     return result
 
 
@@ -177,7 +177,7 @@ def _copy(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str)
         return records.copied(m, source, {}, event.site, text)
     made_value = memory.fresh(m, event.site, obj._replace(text=text, owner="", saved=frozenset(), site=event.site))
     if obj.kind is Kind.UNKNOWN and len(source.refs) == 1:
-        m.shallow_of[made_value.refs[0]] = source.refs[0]
+        m.holding.shallow_of[made_value.refs[0]] = source.refs[0]
     return made_value
 
 

@@ -38,7 +38,7 @@ def receiver(m: Machine, base: Value, event: t.Invoke) -> Object:
         m.note_evidence(base, frozenset({name}))
     elif _is_computed_output(m, base, name) or (kinds.is_of_tables(name) and _is_no_table(m, base)):
         memory.refine(m, base, Kind.TENSOR, Sure.LIKELY, by=name)
-    elif m.flights and name not in _OF_MODULES and any(mark.write in m.flights for mark in base.marks):
+    elif m.holding.flights and name not in _OF_MODULES and any(mark.write in m.holding.flights for mark in base.marks):
         # What was sent to the host without waiting is a tensor or a module.
         if table.tensor_method(name) is not None:
             memory.refine(m, base, Kind.TENSOR, Sure.LIKELY, by=name)

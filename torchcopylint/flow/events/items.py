@@ -51,7 +51,7 @@ _ROWS_OF_ARRAYS = frozenset({"numpy.r_", "numpy.c_", "numpy.mgrid"})
 def _item(m: Machine, event: t.Item) -> None:
     base = m.value(event.base)
     text = naming.text_of(m, event.out)
-    if m.data_reads:
+    if m.shown.data_reads:
         indexing.note_data_index(m, event)
     if len(event.subscript) == 1 and isinstance(event.subscript[0], int) and dimensions.are_in(m, event.base):
         m.set(event.out, Value(kind=Kind.NUMBER))

@@ -65,17 +65,17 @@ def _of_other_turns(m: Machine, marks: frozenset[Mark], iterable: Value, site: i
     """The marks of an element of an iterable that a loop, by the site of its `Iterate`, comes upon: without those of
     what another turn has written by way of its own element, which is another one, unless an outer loop has come round
     since."""
-    noted = m.written_before.get(site, {})
+    noted = m.hits.before.get(site, {})
     before = frozenset[int]().union(*(noted.get(ref, ()) for ref in iterable.refs)) if noted else ()
     return frozenset(k for k in marks if k.own or k.write in before or not _is_by_element(m, k.write, site))
 
 
 def _is_by_element(m: Machine, write: int, site: int) -> bool:
     """Whether a write went through a name that is bound to what a loop has taken out, or to something made of it."""
-    name = m.root_keys.get(write)
-    if not isinstance(name, str) or write not in m.roots:
+    name = m.hits.root_keys.get(write)
+    if not isinstance(name, str) or write not in m.hits.roots:
         return False
-    bound = (bind.value for bind in m.index.binds.get(name, ()) if bind.site == m.roots[write][0])
+    bound = (bind.value for bind in m.index.binds.get(name, ()) if bind.site == m.hits.roots[write][0])
     made = (part for register in bound for part in uses.expression(m, register, ""))
     return any(isinstance(part, t.Iterate) and part.site == site for part in made)
 

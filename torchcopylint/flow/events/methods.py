@@ -67,7 +67,7 @@ def call(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) -> Valu
         return modules.call_instance(m, base, arguments, event.site, naming.text_of(m, event.base), name)
     if obj.kind in TENSORS:
         op = table.tensor_method(name)
-        if name in _OF_TENSORS_AND_MODULES or (m.dropped and table.evidence(name) == "tensor"):
+        if name in _OF_TENSORS_AND_MODULES or (m.shown.dropped and table.evidence(name) == "tensor"):
             # A method that is dropped has shown that it is no module, and one that only tensors have is enough.
             memory.note_dropped(m, base, name)
         if op is not None:
@@ -130,7 +130,7 @@ def of_plain(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) -> 
 
 def _call_on_unknown(m: Machine, base: Value, obj: Object, event: t.Invoke, arguments: Arguments) -> Value:
     """A receiver of unknown kind: what tensors and others have alike may be what it is for tensors."""
-    if m.flights:
+    if m.holding.flights:
         transfers.before(m, event.name, arguments)
     if event.name in MODES_BY_NAME and len(arguments.positional) == 1:
         # `from fastai.basics import *` hands on `torch`, too.
@@ -217,7 +217,7 @@ def _computed_of_unknown(m: Machine, base: Value, obj: Object, event: t.Invoke, 
         result = memory.fresh(m, event.site, made)
         if obj.kind is Kind.UNKNOWN and isinstance(m.unit.definitions[event.base], t.Item):
             # One of several records, if what stands in it is asked for by name; a table is not one of several.
-            m.shallow_of[result.refs[0]] = base.refs[0]
+            m.holding.shallow_of[result.refs[0]] = base.refs[0]
         return result
     # Whatever has a method `item` or `tolist`, what it returns has no graph.
     plain = op is not None and op.result in PLAIN_RESULTS
@@ -265,7 +265,7 @@ def call_tensor_method(m: Machine, op: Op, arguments: Arguments, event: t.Invoke
         conversions.method(m, name, arguments, event, text)
     elif name in copies.METHODS and isinstance(event, t.Invoke):
         copies.method(m, name, arguments, event, text)
-    if m.flights:
+    if m.holding.flights:
         transfers.before(m, name, arguments)
     if name == "type" and len(arguments.positional) == 1 and not arguments.keywords:
         # It is asked what type it is, and answers with a name.
@@ -273,7 +273,7 @@ def call_tensor_method(m: Machine, op: Op, arguments: Arguments, event: t.Invoke
     if name == "copy_" and len(arguments.positional) > 1:
         swaps.note(m, base, arguments.positional[1], event.site)
     special = _TENSOR_METHODS.get(name)
-    if name == "zero_" and m.gradients and gradients.zeroed_in_loop(m, base, event.site):
+    if name == "zero_" and m.backward.gradients and gradients.zeroed_in_loop(m, base, event.site):
         return base
     if special is not None:
         return special(m, op, arguments, event, at)
@@ -315,7 +315,7 @@ def _note_pure(
         if name in devices.SENDING and _is_filled_before(m, event, base):
             # `z.normal_().cuda()`: what is wanted is that it is filled, and it may be there already.
             sure = min(sure, Sure.HINT)
-        m.pure_calls[event.out] = (text, name, True, sure)
+        m.called.pure[event.out] = (text, name, True, sure)
 
 
 def _is_filled_before(m: Machine, event: t.Invoke | t.Call, base: Value) -> bool:
@@ -343,7 +343,9 @@ def _independently_sure(m: Machine, ref: int, name: str, several: bool) -> Sure:
         return max(obj.sure, Sure.LIKELY)
     returned = OUTPUT in obj.flags and PART not in obj.flags
     # What a call passes that is a tensor by its use alone may as well be a batch with methods of its own.
-    shown = m.evidence.get(ref | 1, frozenset()).union(*(m.evidence.get(share.of | 1, ()) for share in obj.shares))
+    shown = m.shown.evidence.get(ref | 1, frozenset()).union(
+        *(m.shown.evidence.get(share.of | 1, ()) for share in obj.shares)
+    )
     if obj.sure is Sure.LIKELY and not returned and shown <= {name, PASSED}:
         return Sure.NOT
     return obj.sure

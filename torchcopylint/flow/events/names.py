@@ -118,7 +118,7 @@ def _bind(m: Machine, event: t.Bind) -> None:
     if uses is not None and "backward()" in uses and not _is_engine(uses):
         _begin_graph(m, value, event.site)
     sums.note(m, event, value)
-    if m.generators:
+    if m.holding.generators:
         generators.note_bound(m, event.value, value)
     for ref in value.refs if not event.name.startswith("%") else ():
         obj = m.state.object(ref)
@@ -137,7 +137,7 @@ def _bind(m: Machine, event: t.Bind) -> None:
     ):
         # `model = best_model`: what was kept apart takes the place of the other.
         kept_while_trained.note_use(m, value, event.site, "look")
-    if m.optimizers and before is not None:
+    if m.owners.optimizers and before is not None:
         ownership.note_rebound(m, before, value, event.name, event.site)
     memory.bind(m, event.name, value, event.site)
     m.world.bound(m, event.name)

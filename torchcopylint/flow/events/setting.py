@@ -45,7 +45,7 @@ def _note_tied(m: Machine, target: Value, key: int, register: int, site: int) ->
         return
     if _from_one_pair(m, key, register):
         (source,), (other,) = modules
-        m.tied[other, source] = site
+        m.fields.tied[other, source] = site
 
 
 def _all_of(m: Machine, value: Value) -> frozenset[int]:

@@ -24,7 +24,10 @@ def feeds_backward(world: World, number: int, depth: int = MAX_CALLERS) -> bool:
         if (
             made is not None
             and not cut_by_callers.does(made, number)
-            and (made.trains or (depth > 1 and made.returned and feeds_backward(world, caller, depth - 1)))
+            and (
+                made.backward.trains
+                or (depth > 1 and made.results.returned and feeds_backward(world, caller, depth - 1))
+            )
         ):
             return True
     return False
@@ -46,7 +49,7 @@ def is_recorded_elsewhere(world: World, m: Machine, found: Sequence[Relation]) -
 
 def _ask_project(world: World, m: Machine, found: Sequence[Relation]) -> bool:
     """Whether something that was found in a function rests on how others call it, whom one can ask for by its name."""
-    if m.trains or not any(getattr(fact, "assumed", False) for fact in found):
+    if m.backward.trains or not any(getattr(fact, "assumed", False) for fact in found):
         return False
     owner = world.program.classes[m.unit.owner] if m.unit.owner >= 0 else None
     within = world.program.units[owner.body].parent if owner is not None else m.unit.parent
@@ -84,4 +87,4 @@ def _called_in_file(world: World, number: int) -> Fact:
 
 def _records(m: Machine) -> bool:
     """Whether nobody calls a unit with recording off: backward needs it, and who builds a model leaves it on."""
-    return m.trains or (m.unit.name == "__init__" and m.unit.owner >= 0)
+    return m.backward.trains or (m.unit.name == "__init__" and m.unit.owner >= 0)

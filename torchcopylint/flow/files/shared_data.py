@@ -33,7 +33,7 @@ def settled(m: Machine, fact: DataShared) -> DataShared:
     whether the result goes to the caller, as in a conversion."""
     still = fact.form not in ("buffer", "table") and not _changes_values(m.world)
     fact = fact._replace(still=still or (fact.form != "buffer" and left_alone.are(m, fact)))
-    put = m.put_on.get(fact.site)
+    put = m.holding.put_on.get(fact.site)
     if put is not None and handed_over.to_caller(m, put):
         return fact._replace(handed=True)
     if put is None or not put.storages & set(argument_paths(m)):
@@ -41,7 +41,7 @@ def settled(m: Machine, fact: DataShared) -> DataShared:
     if handed_over.to_new_object(m, fact):
         return fact._replace(handed=True)
     mine = {share.storage | 1 for share in m.state.object(put.ref).shares}
-    for value in m.returned:
+    for value in m.results.returned:
         for ref in value.refs:
             made = m.state.object(ref)
             if made.kind is not Kind.MODULE or m.world.local_class(made.type) == m.unit.owner:
@@ -56,7 +56,7 @@ def _is_given_away(m: Machine, fact: DataShared) -> bool:
 
     What a module's body does, that is a script or an example, others may do with what they keep.
     """
-    put = m.put_on.get(fact.site)
+    put = m.holding.put_on.get(fact.site)
     called = m.world.call_modes.get(m.unit.number, ())
     if not called or any(caller == 0 for caller, _ in called):
         return False
@@ -71,7 +71,8 @@ _ENDING = frozenset({*sharing.CONVERSIONS, "apply", "load_state_dict"})
 def _changes_values(world: World) -> bool:
     """Whether anything in a file trains, or writes a tensor other than to give it its first values."""
     return any(
-        m.trains or any(write.form != "assign" and not _is_initial(m, site) for site, write in m.writes.items())
+        m.backward.trains
+        or any(write.form != "assign" and not _is_initial(m, site) for site, write in m.writes.items())
         for m in world.machines.values()
     )
 
@@ -84,7 +85,7 @@ def _is_initial(m: Machine, site: int) -> bool:
 def _writes(world: World) -> bool:
     """Whether anything in a file trains, writes or moves a tensor, or hands a module to somebody unknown, who may."""
     for m in world.machines.values():
-        if m.trains or any(write.form != "assign" for write in m.writes.values()):
+        if m.backward.trains or any(write.form != "assign" for write in m.writes.values()):
             return True
         events: list[t.Call | t.Invoke] = [*m.index.of(t.Call), *m.index.of(t.Invoke)]
         for event in events:

@@ -239,18 +239,18 @@ class World(OuterNames):
         mixing.note(machine)
         merged.note(machine)
         comparing.note(machine)
-        if unit.owner >= 0 and (machine.initial_fields or unit.name == "__init__"):
+        if unit.owner >= 0 and (machine.fields.initial or unit.name == "__init__"):
             self.appended(machine)
         if unit.owner >= 0 and unit.name == "__init__":
             self._note_trained(unit.owner, training_fields.learn(machine))
             self.note_children(unit.owner, children.learn(machine))
             self.note_chains(machine)
-            if machine.switched_tensors:
+            if machine.switches.tensors:
                 self.note_switched_off(machine)
             self.note_common_layers(unit.owner, common_layers.learn(machine))
-        if unit.owner >= 0 and unit.name == "__init__" and machine.hooks:
+        if unit.owner >= 0 and unit.name == "__init__" and machine.holding.hooks:
             self.note_hooked(machine)
-        if unit.owner >= 0 and machine.switched:
+        if unit.owner >= 0 and machine.switches.parameters:
             self.note_switched(machine)
         if unit.kind != "class" and machine.state.alive and machine.state.mode.recording is Fact.NO:
             self._leaves_off |= self._entry_mode(unit).recording > 0
@@ -261,7 +261,7 @@ class World(OuterNames):
         self.steps += machine.steps
         if unit.kind in ("function", "lambda"):
             if not glancing:
-                machine.returned_otherwise = self._returned_otherwise(machine)
+                machine.results.otherwise = self._returned_otherwise(machine)
             self._summaries[number] = summarise(machine)
         # Until here: a summary may ask for that of a function that calls this one.
         self._running.discard(number)
@@ -269,7 +269,7 @@ class World(OuterNames):
     def _returned_otherwise(self, m: Machine) -> frozenset[str]:
         """The parameters that a small function returns as they are where they are no tensors, and not where they are:
         `return x if not isinstance(x, Tensor) else x.data`. For that, it is run once more on tensors."""
-        asked = returned.may_depend_on_kind(m) if m.tested_arguments else frozenset()
+        asked = returned.may_depend_on_kind(m) if m.results.tested else frozenset()
         if not asked or len(m.unit.definitions) > MAX_TESTING:
             return frozenset()
         again = Machine(self, m.unit, State(self._entry_mode(m.unit)))

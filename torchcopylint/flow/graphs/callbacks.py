@@ -154,14 +154,14 @@ def note_context(m: Machine, owner: Object, event: t.StoreAttribute) -> None:
     if owner.owner == ARGUMENT and owner.text == _context(m) and FORWARD in m.world.roles_of(m.unit):
         made = m.unit.definitions[event.value]
         held = made.items if isinstance(made, t.Make) else (event.value,)
-        m.kept_on_context[event.site] = (f"{owner.text}.{event.name}", [m.value(register) for register in held])
+        m.custom.kept_in_fields[event.site] = (f"{owner.text}.{event.name}", [m.value(register) for register in held])
 
 
 def found(m: Machine) -> list[Relation]:
     """What the unit keeps on its context, once it has been run: inputs, and what it returns."""
     relations: list[Relation] = []
-    returned = {ref | 1 for one in m.returned for ref in one.refs}
-    for site, (attribute, values) in sorted(m.kept_on_context.items()):
+    returned = {ref | 1 for one in m.results.returned for ref in one.refs}
+    for site, (attribute, values) in sorted(m.custom.kept_in_fields.items()):
         several = [[(ref, m.state.object(ref)) for ref in value.refs] for value in values]
         outside = [held for held in several if held and all(_is_from_outside(*one, returned) for one in held)]
         if outside and _is_read_back(m, attribute.rpartition(".")[2]):

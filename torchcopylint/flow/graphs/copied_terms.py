@@ -23,11 +23,11 @@ MAX_STEPS = 12
 
 def note(m: Machine, loss: int, site: int) -> None:
     """Backward runs, at a site, over the value of a register: look for terms of it that are copies of numbers."""
-    if m.on_purpose or all(m.state.object(ref).requires_grad is Fact.NO for ref in m.value(loss).refs):
+    if m.blocks.on_purpose or all(m.state.object(ref).requires_grad is Fact.NO for ref in m.value(loss).refs):
         return
     for register in terms.of(m, loss):
         copied = _copy_behind(m, register)
-        if copied is not None and copied.site not in m.muted:
+        if copied is not None and copied.site not in m.called.muted:
             taken = copied.arguments[0].register
             name, op = naming.spelling(m, taken), m.dotted_of(copied)
             m.fact(TermCopied(copied.site, name, op, site, Sure.LIKELY))

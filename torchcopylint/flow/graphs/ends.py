@@ -56,6 +56,6 @@ def _saves_itself(m: Machine, obj: Object) -> bool:
         return False
     if SECOND_ORDER in obj.flags:
         return True
-    saved = (m.saves[number].site for number in obj.graph if number in m.saves)
-    networks = (number for number in obj.graph if number in m.module_saves)
+    saved = (m.needed.saves[number].site for number in obj.graph if number in m.needed.saves)
+    networks = (number for number in obj.graph if number in m.needed.by_modules)
     return any(site == obj.site for site in saved) or any(number == obj.site * 8 + 7 for number in networks)

@@ -36,7 +36,7 @@ _DICTIONARIES = frozenset({"dict", "defaultdict", "OrderedDict", "Counter"})
 
 def note(m: Machine, site: int, own: int, value: Value, source: str, form: str = "figure") -> None:
     """At `site`, in a loop, `value` is added to the sum in the register `own`, or to the list (`figures`)."""
-    m.gathered.pop(site, None)
+    m.gathering.own.pop(site, None)
     if not m.in_loop or m.state.mode.recording is not Fact.YES or not value.refs:
         return
     objects = [m.state.object(ref) for ref in value.refs]
@@ -46,8 +46,10 @@ def note(m: Machine, site: int, own: int, value: Value, source: str, form: str =
     if all(_carries_network(m, obj, f"{source} {obj.text}") for obj in objects):
         sure = min(obj.sure if obj.kind in TENSORS else Sure.LIKELY for obj in objects)
         name = naming.text_of(m, own)
-        m.gathered[site] = own, Accumulated(site, name, source, form, -1, sure, m.state.mode.assumed)
-        m.gathered_of[site] = frozenset(number for obj in objects for number in obj.graph if number in m.module_saves)
+        m.gathering.own[site] = own, Accumulated(site, name, source, form, -1, sure, m.state.mode.assumed)
+        m.gathering.hanging_on[site] = frozenset(
+            number for obj in objects for number in obj.graph if number in m.needed.by_modules
+        )
 
 
 def _carries_network(m: Machine, obj: Object, text: str) -> bool:
@@ -59,7 +61,7 @@ def _carries_network(m: Machine, obj: Object, text: str) -> bool:
         return False
     if obj.requires_grad is Fact.UNKNOWN and not kinds.named_criterion(text):
         return False
-    return any(number in m.module_saves for number in obj.graph)
+    return any(number in m.needed.by_modules for number in obj.graph)
 
 
 def found(m: Machine, known: set[int]) -> Iterator[Relation]:
@@ -74,7 +76,7 @@ def found(m: Machine, known: set[int]) -> Iterator[Relation]:
 def handed_out(m: Machine) -> tuple[Gathered, ...]:
     """The sums and lists that a unit returns, and leaves it to the callers of other files what they are for: in its
     own file, nobody calls it."""
-    if not m.gathered or m.world.call_modes.get(m.unit.number):
+    if not m.gathering.own or m.world.call_modes.get(m.unit.number):
         return ()
     found = []
     for fact, looks in _figures(m, set()):
@@ -84,22 +86,22 @@ def handed_out(m: Machine) -> tuple[Gathered, ...]:
 
 def for_others(m: Machine) -> frozenset[int]:
     """The sites of what a unit gathers, if what it returns is not for those alone that call it here."""
-    return frozenset(m.gathered) if m.gathered and is_for_others(m.world, m.unit.number) else frozenset()
+    return frozenset(m.gathering.own) if m.gathering.own and is_for_others(m.world, m.unit.number) else frozenset()
 
 
 def note_call(m: Machine, unit: int, site: int) -> None:
     """At `site`, a function of another file is called, which may return such sums."""
     sums = m.world.outside.gathers(unit)
-    m.gathered_by_calls.pop(site, None)
+    m.gathering.by_calls.pop(site, None)
     if sums and m.state.mode.recording is Fact.YES:
-        m.gathered_by_calls[site] = sums, m.state.mode.assumed
+        m.gathering.by_calls[site] = sums, m.state.mode.assumed
 
 
 def _of_others(m: Machine, known: set[int]) -> Iterator[Relation]:
     """The calls of functions of other files that return such a sum, of which nothing but the number is used here."""
-    calls: list[t.Call | t.Invoke] = [*m.index.of(t.Call), *m.index.of(t.Invoke)] if m.gathered_by_calls else []
+    calls: list[t.Call | t.Invoke] = [*m.index.of(t.Call), *m.index.of(t.Invoke)] if m.gathering.by_calls else []
     for call in calls:
-        sums, assumed = m.gathered_by_calls.get(call.site, ((), False))
+        sums, assumed = m.gathering.by_calls.get(call.site, ((), False))
         for one in sums if call.site not in known else ():
             looks = Looks(m.unit, m)
             if is_taken_so(looks, call, {one.place}) and looks.looked and not looks.returned:
@@ -110,8 +112,8 @@ def _of_others(m: Machine, known: set[int]) -> Iterator[Relation]:
 
 def _figures(m: Machine, known: set[int]) -> Iterator[tuple[Accumulated, Looks]]:
     """The sums and lists of a unit that it uses as numbers alone, or returns."""
-    loops = Loops(m.unit.tape) if m.gathered else None
-    for site, (own, fact) in sorted(m.gathered.items()):
+    loops = Loops(m.unit.tape) if m.gathering.own else None
+    for site, (own, fact) in sorted(m.gathering.own.items()):
         made = m.unit.definitions[own] if own >= 0 else None
         loaded = made if fact.name.isidentifier() else _dictionary(m, made)
         if loops is None or site in known or not isinstance(loaded, t.Load):
@@ -151,7 +153,7 @@ def _is_of_one_graph(m: Machine, site: int, name: str) -> bool:
     """Whether what the turns add hangs on what a network has computed once, before the loops that add to the sum or
     list: each turn keeps no graph but that one. `values = critic(x)`, and then `found.append(r[i] + values[i])`."""
     begun = [set(m.index.loops.get(bind.site, ())) for bind in m.index.binds.get(name, ())]
-    graphs = m.gathered_of.get(site, frozenset())
+    graphs = m.gathering.hanging_on.get(site, frozenset())
     called = [site for site in map(runs.calling, graphs) if site in m.index.calls]
     if not begun or not called or len(called) < len(graphs):
         return False
@@ -162,8 +164,8 @@ def _is_of_one_graph(m: Machine, site: int, name: str) -> bool:
 def _is_alive_in_result(m: Machine, site: int) -> bool:
     """Whether what the unit returns hangs on the same graphs, of all turns: who gathers what `forward` has computed on
     the way, to look at it, keeps nothing alive by that."""
-    graphs = m.gathered_of.get(site, frozenset())
-    refs = [ref for value in m.returned for ref in value.refs]
+    graphs = m.gathering.hanging_on.get(site, frozenset())
+    refs = [ref for value in m.results.returned for ref in value.refs]
     refs += [ref for one in refs for ref in _given(m, m.state.object(one))]
     objects = runs.held_in(m, tuple(refs), runs.MAX_DEPTH)
     found = [obj for obj in objects if obj.requires_grad > 0 and graphs & obj.graph]

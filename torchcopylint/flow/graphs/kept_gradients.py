@@ -25,7 +25,7 @@ def found(m: Machine) -> Iterator[GradientKept]:
 
     Who sets `.grad` himself may have let go of the one that is kept.
     """
-    if m.unit.owner < 0 or not m.gradients or m.world.class_kind(m.unit.owner)[0] is not Kind.OPTIMIZER:
+    if m.unit.owner < 0 or not m.backward.gradients or m.world.class_kind(m.unit.owner)[0] is not Kind.OPTIMIZER:
         return
     methods = [unit for unit in m.world.program.units if unit.owner == m.unit.owner]
     if any(store.name == "grad" for unit in methods for store in m.world.index(unit).of(t.StoreAttribute)):
@@ -154,7 +154,7 @@ def _gradient(m: Machine, register: int) -> str:
     shares = m.state.object(value.refs[0]).shares
     if not shares or any(one.how not in _ALIKE or one.when or one.region for one in shares):
         return ""
-    held = {one | 1 for ref in m.gradients for one in m.state.refs_of((ref, ".grad"))}
+    held = {one | 1 for ref in m.backward.gradients for one in m.state.refs_of((ref, ".grad"))}
     on = {one.storage | 1 for one in shares}
     # On later turns of a loop it is that of this turn or of an earlier one.
     if len(on) != 1 or not on <= held or not (len(shares) > 1 or shares[0].sure):

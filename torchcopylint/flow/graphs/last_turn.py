@@ -44,8 +44,8 @@ def retire(m: Machine, number: int) -> None:
     if not isinstance(spoilt, frozenset) or not spoilt:
         return
     old = number | EARLIER
-    m.saves[old] = m.saves[number]
-    m.saved_objects[old] = m.saved_objects[number] | 1
+    m.needed.saves[old] = m.needed.saves[number]
+    m.needed.objects[old] = m.needed.objects[number] | 1
     before = m.state.get(f"@spoilt{old}")
     m.state.put(f"@spoilt{old}", spoilt | before if isinstance(before, frozenset) else spoilt)
     for ref in sorted({sharer for sharers in m.state.sharers.values() for sharer in sharers}):

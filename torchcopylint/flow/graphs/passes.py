@@ -180,7 +180,7 @@ def _unconditional(tape: t.Tape, beside: int = -1, inside: bool = False) -> Iter
 
 def _is_handed_out(m: Machine, ref: int) -> bool:
     """Whether a value is returned or kept in a field, so that others may run backward over it."""
-    out = {r | 1 for value in m.returned for r in (*value.refs, *_elements(m, value))}
+    out = {r | 1 for value in m.results.returned for r in (*value.refs, *_elements(m, value))}
     keys = (key for key in m.state.holders.get(ref, ()) if isinstance(key, tuple))
     return ref | 1 in out or any(m.state.object(key[0]).kind not in CONTAINERS for key in keys)
 
@@ -231,8 +231,8 @@ def _is_of_others(m: Machine, bind: t.Bind) -> bool:
     handed over; a transform of another file that has no parameters. The unit makes its optimizer itself.
     """
     graph = frozenset[int]().union(*(m.state.object(ref).graph for ref in m.value(bind.value).refs))
-    networks = [ref for number in graph & m.module_saves.keys() for ref in m.module_saves[number].refs]
-    if not networks or any(ref in m.asked or _is_made_here(m, m.state.object(ref)) for ref in networks):
+    networks = [ref for number in graph & m.needed.by_modules.keys() for ref in m.needed.by_modules[number].refs]
+    if not networks or any(ref in m.backward.asked or _is_made_here(m, m.state.object(ref)) for ref in networks):
         return False
     made = (ref for register in m.index.calls.values() for ref in m.value(register).refs)
     return any(m.state.object(ref).kind is Kind.OPTIMIZER for ref in made)

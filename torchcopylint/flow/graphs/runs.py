@@ -138,7 +138,9 @@ def of_part(m: Machine, obj: Object, position: int | None) -> frozenset[int]:
     """
     if position is None:
         return obj.graph
-    return obj.graph | {branch(m, number, position % MAX_OUTPUTS) for number in obj.graph if number in m.module_saves}
+    return obj.graph | {
+        branch(m, number, position % MAX_OUTPUTS) for number in obj.graph if number in m.needed.by_modules
+    }
 
 
 def hang_together(m: Machine, value: Value, group: int, site: int) -> bool:
@@ -149,7 +151,7 @@ def hang_together(m: Machine, value: Value, group: int, site: int) -> bool:
     if m.state.mode.recording <= 0 or any(obj.kind not in kinds or obj.requires_grad <= 0 for _, obj in objects):
         return False
     number = _CALLS + site * MAX_OUTPUTS + group % MAX_OUTPUTS
-    m.module_saves[number] = Value()
+    m.needed.by_modules[number] = Value()
     for ref, obj in objects:
         m.state.set_object(ref, obj._replace(graph=obj.graph | {number}))
     return True
@@ -228,7 +230,7 @@ def over(
     if not freed:
         runs.kept.add(site)
     # What the last turn of a loop frees, no other turn needs.
-    freed = freed and not m.on_purpose and not (m.in_loop and exclusion.is_of_one_turn(m, site))
+    freed = freed and not m.blocks.on_purpose and not (m.in_loop and exclusion.is_of_one_turn(m, site))
     graph = frozenset[int]().union(*(m.state.object(ref).graph for ref in value.refs)) - on_some_paths(m, value)
     graph = _up_to(m, graph, behind, site) if behind else graph
     runs.came_to[site] = frozenset(number for number in graph if number >= 0)
@@ -239,7 +241,7 @@ def over(
     if retained:
         runs.retained[site] = (name, value.refs)
     saved = {number for number in graph if number >= 0}
-    real = {number for number in saved if number in m.saves or number in m.module_saves}
+    real = {number for number in saved if number in m.needed.saves or number in m.needed.by_modules}
     for ref, obj in m.state.objects_with_graph():
         met = set[int]() if saved.isdisjoint(obj.graph) else common(m, obj.graph, saved)
         if met:
@@ -280,7 +282,11 @@ def _freed_at_its_end(m: Machine, value: Value, site: int, *, freed: bool) -> No
     """Backward ran over a part of a graph that nobody knows, which begins at this value: over its own end for sure."""
     for ref in value.refs if freed and len(value.refs) == 1 else ():
         made = ends.behind(m, ref)
-        if any(number in m.saves or number in m.module_saves for number in m.state.object(ref).graph if number >= 0):
+        if any(
+            number in m.needed.saves or number in m.needed.by_modules
+            for number in m.state.object(ref).graph
+            if number >= 0
+        ):
             made.append(ref)
         for end in made:
             obj = m.state.object(end)
@@ -306,7 +312,7 @@ def _note_again(m: Machine, value: Value, graph: frozenset[int], site: int, name
     through = frozenset(where for where, what in _decoded(graph) if what == _HELD)
     runs.through[site] = through
     runs.again.pop(site, None)
-    if found and not m.on_purpose and not any(ref & 1 for ref in value.refs):
+    if found and not m.blocks.on_purpose and not any(ref & 1 for ref in value.refs):
         sure = max(min((m.state.object(ref).sure for ref in value.refs), default=Sure.NOT), Sure.LIKELY)
         # What returned several losses may have detached what they share.
         apart = runs.over[site] <= runs.parts and all(not runs.over[site] & runs.over[where] for where in found)
@@ -326,13 +332,13 @@ def _of_unknown_networks(m: Machine, graph: frozenset[int], found: tuple[int, ..
     for where in found:
         before = m.runs.came_to.get(where, graph)
         met = common(m, graph, before)
-        saving = {number for number in met if number in m.module_saves}
-        networks = {ref for number in saving for ref in m.module_saves[number].refs}
-        if not networks or any(number in m.saves for number in met - saving):
+        saving = {number for number in met if number in m.needed.by_modules}
+        networks = {ref for number in saving for ref in m.needed.by_modules[number].refs}
+        if not networks or any(number in m.needed.saves for number in met - saving):
             return frozenset()
         if any(m.state.object(ref).type not in ("", *MODULE_BASES) for ref in networks):
             return frozenset()
-        if not all(one & m.module_saves.keys() - saving for one in (graph, before)):
+        if not all(one & m.needed.by_modules.keys() - saving for one in (graph, before)):
             return frozenset()
         all_saving |= networks
     return frozenset(all_saving)

@@ -39,7 +39,7 @@ def note(m: Machine, value: Value, register: int, site: int, name: str) -> bool:
 
     A leaf that requires grad has no graph either: backward fills its `.grad`, and nothing else.
     """
-    if m.on_purpose:
+    if m.blocks.on_purpose:
         return True
     if register >= 0 and len(m.value(register).refs) > 1:
         # A method is called on each of the objects that its receiver may be: this is about all of them.
@@ -78,7 +78,7 @@ def note(m: Machine, value: Value, register: int, site: int, name: str) -> bool:
 
 def note_number(m: Machine, register: int, site: int, name: str) -> None:
     """Backward is asked of a number, which has none. Look for the tensor that it was taken out of."""
-    cut = None if m.on_purpose or m.guards else cut_behind(m, register, site)
+    cut = None if m.blocks.on_purpose or m.blocks.guards else cut_behind(m, register, site)
     if cut is not None:
         event, source, op = cut
         m.fact(GraphLost(site, name, naming.spelling(m, source), event.site, op, False, Sure.PROVEN, number=True))
@@ -273,7 +273,7 @@ def _cut_of_arguments(m: Machine, names: frozenset[str]) -> tuple[int, str] | No
         cutting = cuts(m, event)
         if cutting is not None and is_of_arguments(m, names, cutting[0], end):
             found.append((event.site, cutting[1]))
-        elif isinstance(event, t.Call | t.Invoke) and (event.site, Role.CUT) in m.inside:
+        elif isinstance(event, t.Call | t.Invoke) and (event.site, Role.CUT) in m.called.inside:
             found.append((event.site, ""))
         else:
             way.go_on(behind(m, event, end))
@@ -316,7 +316,7 @@ def _cut_by_mode(m: Machine, event: t.Event) -> tuple[t.Event, int, str] | None:
         return None
     register = event.function if isinstance(event, t.Call) else event.base
     refs = m.value(register).refs
-    if isinstance(event, t.Invoke) and len(refs) == 1 and event.site in m.muted:
+    if isinstance(event, t.Invoke) and len(refs) == 1 and event.site in m.called.muted:
         # `self.net(x)`: a network in a field.
         field = m.state.refs_of((refs[0], f".{event.name}"))
         if _network_without_graph(m, event, field) is not None:
@@ -324,7 +324,7 @@ def _cut_by_mode(m: Machine, event: t.Event) -> tuple[t.Event, int, str] | None:
     if _network_without_graph(m, event, refs) is None:
         return None
     if isinstance(event, t.Call) or event.name == "forward":
-        return (event, register, "torch.no_grad()") if event.site in m.muted else None
+        return (event, register, "torch.no_grad()") if event.site in m.called.muted else None
     called = called_unit(m, event)
     helper = m.world.machines.get(called) if called is not None else None
     return (

@@ -35,7 +35,7 @@ def note(m: Machine, event: t.Bind | t.StoreAttribute | t.StoreItem, value: Valu
     lasting = runs.stands_in_field(m, found.own)
     for other in found.others:
         gathered.note(m, site, found.own, m.value(other), naming.spelling(m, addends.carried(m, other)))
-        if site in m.gathered:
+        if site in m.gathering.own:
             break
     for other in found.others:
         added = naming.spelling(m, addends.carried(m, other))

@@ -32,7 +32,7 @@ MAX_EVENTS = 120
 def note(m: Machine, register: int, site: int, name: str) -> None:
     """Backward runs over a loss that nothing with a graph is behind, but for what has lost it, and that is switched on
     all the same."""
-    if register < 0 or m.on_purpose or not kinds.named_loss(name):
+    if register < 0 or m.blocks.on_purpose or not kinds.named_loss(name):
         return
     switched = dict(_switched(m, register, site))
     found = _cut_behind(m, register, site, frozenset()) if switched else None

@@ -54,7 +54,9 @@ def _elements(m: Machine, site: int, loop: t.Loop) -> Iterator[frozenset[int]]:
     for ref in _told_apart(m, source[0]):
         obj = m.state.object(ref)
         if obj.kind in TENSORS and obj.leaf is Fact.NO and obj.requires_grad > 0:
-            graph = frozenset(number for number in obj.graph if number in m.saves or number in m.module_saves)
+            graph = frozenset(
+                number for number in obj.graph if number in m.needed.saves or number in m.needed.by_modules
+            )
             yield graph
             yield from _from_outside(m, obj, graph)
 
@@ -67,7 +69,7 @@ def _from_outside(m: Machine, obj: Object, graph: frozenset[int]) -> Iterator[fr
 
 
 def _saved_at(m: Machine, number: int) -> int:
-    return m.saves[number].site if number in m.saves else (number & ~EARLIER) // 8
+    return m.needed.saves[number].site if number in m.needed.saves else (number & ~EARLIER) // 8
 
 
 def _told_apart(m: Machine, container: int) -> list[int]:

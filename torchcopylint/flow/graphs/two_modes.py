@@ -21,7 +21,7 @@ def note_called(m: Machine, function: Value, site: int, method: str = "") -> Non
     if runs.is_field_from_before(m, function.root):
         assert isinstance(function.root, tuple)
         recording = Fact.NO if _is_cut_at_once(m, site) else m.state.mode.recording
-        m.called_fields.setdefault((function.root[1][1:], method), {})[recording] = site
+        m.called.fields.setdefault((function.root[1][1:], method), {})[recording] = site
 
 
 def _is_cut_at_once(m: Machine, site: int) -> bool:
@@ -43,8 +43,8 @@ def paired(m: Machine) -> list[FieldsPaired]:
     The one is somebody to learn from, the other one is trained. Of methods, both have to be asked for the same thing.
     Of a field that is wrapped later on (`self.net = DDP(self.net)`), another name is the network without it.
     """
-    fixed = [(*key, modes[Fact.NO]) for key, modes in m.called_fields.items() if set(modes) == {Fact.NO}]
-    trained = [key for key, modes in m.called_fields.items() if set(modes) == {Fact.YES}]
+    fixed = [(*key, modes[Fact.NO]) for key, modes in m.called.fields.items() if set(modes) == {Fact.NO}]
+    trained = [key for key, modes in m.called.fields.items() if set(modes) == {Fact.YES}]
     return [
         FieldsPaired(site, field, other, "modes")
         for field, method, site in fixed

@@ -35,7 +35,7 @@ class _Step(NamedTuple):
 
 def found(m: Machine) -> Iterator[StepUnreached]:
     """The steps of a unit that has been run in front of which backward has reached none of what they move."""
-    if m.on_purpose or not any(event.name == "step" for event in m.index.of(t.Invoke)):
+    if m.blocks.on_purpose or not any(event.name == "step" for event in m.index.of(t.Invoke)):
         return
     for step in _steps(m, m.unit.tape):
         cut = _only_cut(m, step)
@@ -133,7 +133,7 @@ def _out(event: t.Event) -> int:
 def _is_computed_by(m: Machine, register: int, storages: frozenset[int]) -> bool:
     """Whether the graph of a network with some of these storages is behind a value."""
     graph = frozenset[int]().union(*(m.state.object(ref).graph for ref in _refs(m, register)))
-    networks = (ref for number in graph & m.module_saves.keys() for ref in m.module_saves[number].refs)
+    networks = (ref for number in graph & m.needed.by_modules.keys() for ref in m.needed.by_modules[number].refs)
     return any(share.storage in storages for ref in networks for share in m.state.object(ref).shares)
 
 

@@ -76,7 +76,7 @@ def call(m: Machine, reference: FunctionReference, arguments: Arguments, site: i
         stepping.maybe_trains(m, arguments, site, name, bound.get("self"))
         unknowns.maybe_filled(m, arguments)
         return memory.unknown(m, site, f"{name}(...)")
-    m.elsewhere.pop(site, None)
+    m.called.elsewhere.pop(site, None)
     if not arguments.keywords or "**" not in arguments.keywords:
         summary = m.world.as_told(reference.unit, summary, bound)
     bound = passing.with_rest(m, unit, bound, arguments, site)
@@ -101,7 +101,7 @@ def call(m: Machine, reference: FunctionReference, arguments: Arguments, site: i
     left = tuple(one for one in summary.left if (one.keeper, one.slot) not in sums)
     leaving.take(m, left, bound, site, attributes.attribute)
     if summary.trains and m.state.mode.recording is not Fact.NO:
-        m.calls_trainer = True
+        m.backward.calls_trainer = True
     result = _result(m, summary, {**bound, **_outer_names(m, reference.unit, summary)}, behind, arguments, site, name)
     for place in lent_in(m.world.machines.get(reference.unit)):
         inside.note(m, site, Role.SHARED, place)
@@ -143,14 +143,14 @@ def do_to_arguments(m: Machine, number: int, summary: Summary, bound: dict[str, 
             bound[item.parameter] = outer.value_of(m, number, item.parameter)
         written = _apply_write(m, item, bound, site, name, also=written) or written
         if item.path:
-            m.part_writes[site] = (number, item.parameter, item.path)
-        if not item.path or (len(item.path) == 1 and site not in m.argument_writes):
-            other = m.argument_writes.get(site, (0, item.parameter))[1] != item.parameter
+            m.called.part_writes[site] = (number, item.parameter, item.path)
+        if not item.path or (len(item.path) == 1 and site not in m.called.writes):
+            other = m.called.writes.get(site, (0, item.parameter))[1] != item.parameter
             passed = naming.key_text(m, bound[item.parameter].root) if other and item.parameter in bound else ""
             # Of what stands under a key, whoever gets it back with the rest has asked for that.
             place = not item.path or own_entries.is_place(item.path[0])
             back = place and _hands_back(summary, item.parameter, item.path)
-            m.argument_writes[site] = (number, item.parameter, back, passed, item.path)
+            m.called.writes[site] = (number, item.parameter, back, passed, item.path)
     replacing.by_call(m, summary.replaced, bound, site)
     frozen.take(m, summary.switched, summary.frozen, bound)
     for parameter, path in summary.detached:
@@ -188,16 +188,16 @@ def _apply_write(m: Machine, item: ArgumentWrite, bound: dict[str, Value], site:
     if item.form != "assign" and not item.path:
         # Nobody writes an archive of several arrays.
         memory.evidence_array(m, target)
-    if item.tensor and not any(ref in m.dropped for ref in target.refs):
+    if item.tensor and not any(ref in m.shown.dropped for ref in target.refs):
         # Of what has been dropped of it before, a callee is no witness.
         memory.evidence_tensor(m, target)
     if item.module:
         memory.refine(m, target, Kind.MODULE, Sure.LIKELY)
     if item.places:
-        m.elsewhere[site] = item.places
+        m.called.elsewhere[site] = item.places
     inside.note(m, site, Role.WRITTEN, item.at, target)
     if not item.sure:
-        m.perhaps_written.add(site)
+        m.custom.perhaps_written.add(site)
     if item.form == "step":
         ownership.note_used(m, target, site, f"{name}(...)")
     fact = writing.write(
@@ -215,7 +215,7 @@ def _apply_write(m: Machine, item: ArgumentWrite, bound: dict[str, Value], site:
         also=also,
     )
     if item.in_graph and m.state.mode.recording > 0:
-        m.graph_writes.add(site)
+        m.called.graph_writes.add(site)
         at = Site(site, naming.key_text(m, target.root), f"{name}(...)", item.form)
         grads.check_leaf(m, target, at, view=item.form == "item")
     if m.state.mode.recording is not Fact.NO and item.versioned and _brings_graph(m, bound, item.parameter):

@@ -126,13 +126,13 @@ def _of_object(m: Machine, base: Value, ref: int, name: str, site: int, text: st
     if value.root is not None and obj.owner == "self":
         cell = m.state.cell(slot)
         if cell is not None and cell.site == -1:
-            m.initial_fields.setdefault(name, slot)
+            m.fields.initial.setdefault(name, slot)
     return value
 
 
 def _of_copied(m: Machine, ref: int, slot: Slot) -> Value | None:
     """What a field of a copy holds that nobody has looked at since, if that of the first object is the same still."""
-    source = slots.copied_from(m, ref) if ref in m.shallow_of and m.state.cell(slot) is None else None
+    source = slots.copied_from(m, ref) if ref in m.holding.shallow_of and m.state.cell(slot) is None else None
     if source is None:
         return None
     copied, first = m.state.object(ref).site, m.state.object(source)
@@ -188,7 +188,7 @@ def _field(m: Machine, ref: int, obj: Object, name: str) -> Object:
     """What an untouched field is, by the class of its object and by its own name."""
     known = m.world.field_of(obj.type, name)
     region = (Part("field", name),)
-    switched = ref | 1 in m.switched or SWITCHED in obj.flags
+    switched = ref | 1 in m.switches.parameters or SWITCHED in obj.flags
     if known is None and obj.kind is Kind.MODULE:
         row = _row(m, obj)
         if row is not None and name in row.parameters:
@@ -299,7 +299,7 @@ def _data(m: Machine, base: Value, obj: Object, site: int, text: str, out: int) 
                 unheld.is_unheld(m, base, obj),
             )
         )
-        m.data_reads[out] = site
+        m.shown.data_reads[out] = site
     made = Object(
         obj.kind if obj.kind is not Kind.PARAMETER else Kind.TENSOR,
         obj.sure,
@@ -341,9 +341,9 @@ def _grad(m: Machine, base: Value, obj: Object, site: int, text: str, out: int) 
         m.fact(GradientRead(site, text, obj.site, obj.text, sure, uses.is_shown(m, out)))
     rebinding.note_gradient_read(m, ref, obj, site, text)
     slot = (ref, ".grad")
-    m.gradients.add(ref)
+    m.backward.gradients.add(ref)
     if obj.leaf is obj.requires_grad is Fact.UNKNOWN:
-        m.unexplained_gradients.add(ref)
+        m.backward.unexplained.add(ref)
     if m.state.cell(slot) is None:
         found = slots.slot_value(m, slot, Object(Kind.TENSOR, Sure.LIKELY, leaf=Fact.YES, requires_grad=Fact.NO))
         m.note_evidence(found, frozenset({"grad"}))
@@ -363,7 +363,7 @@ def _has_no_gradient(m: Machine, obj: Object, out: int) -> bool:
     backward was to reach it.
     """
     used = m.consumer_of(out) if out >= 0 else None
-    if not m.trains or not isinstance(used, t.Attribute | t.Invoke) or used.base != out:
+    if not m.backward.trains or not isinstance(used, t.Attribute | t.Invoke) or used.base != out:
         return False
     unknown = obj.kind in TENSORS and obj.leaf is obj.requires_grad is Fact.UNKNOWN and RETAINS not in obj.flags
     own = obj.owner in ("", LOCAL) and all(share.how is How.OWN for share in obj.shares)

@@ -167,7 +167,7 @@ def _made_anew(
         made = made._replace(flags=made.flags - {BY_OTHERS})
     if made.kind in TENSORS and made.requires_grad is not Fact.NO:
         graph = frozenset[int]().union(*(obj.graph for obj in grads.tensors_in(m, inputs)))
-        m.perhaps_without_graph = m.perhaps_without_graph or PERHAPS_CUT in made.flags
+        m.backward.perhaps_without_graph = m.backward.perhaps_without_graph or PERHAPS_CUT in made.flags
         known = made.requires_grad is not Fact.UNKNOWN or bool(made.flags & {ITSELF, PERHAPS_CUT})
         if not known and m.state.mode.recording > 0 and _need_grad(m, inputs):
             # Nothing in the function cuts the graph, for what is known there of its arguments.

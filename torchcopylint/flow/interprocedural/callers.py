@@ -30,17 +30,17 @@ def suffering(world: World) -> dict[int, list[CallerSuffers]]:
     """
     found: dict[int, list[CallerSuffers]] = {}
     for m in [*(world.machines[number] for number in sorted(world.machines)), *world.inherited]:
-        dropped = m.index.dropped if m.argument_writes else frozenset()
-        for site in sorted(m.facts) if m.argument_writes else ():
+        dropped = m.index.dropped if m.called.writes else frozenset()
+        for site in sorted(m.facts) if m.called.writes else ():
             for fact in m.facts[site]:
                 if not isinstance(fact, ReadAfter) or not fact.certain or site == fact.write:
                     continue
                 aside = _put_aside(m, fact) if not fact.own else ""
                 if not fact.own and not aside:
                     continue
-                if fact.own and fact.write in m.argument_writes and _goes_back(m, fact.write):
+                if fact.own and fact.write in m.called.writes and _goes_back(m, fact.write):
                     continue
-                unit, parameter, returned, passed, path = m.argument_writes.get(fact.write, _NOTHING)
+                unit, parameter, returned, passed, path = m.called.writes.get(fact.write, _NOTHING)
                 handed_on = _handed_on(world, unit, parameter) if not path else None
                 if handed_on is not None:
                     unit, parameter, returned = handed_on
@@ -65,10 +65,10 @@ def suffering(world: World) -> dict[int, list[CallerSuffers]]:
                     suffers = CallerSuffers(write.site, name, write.op, fact.write, kept, site, sure, second)
                     suffers = suffers._replace(worked=worked and not (returned or second))
                     found.setdefault(unit, []).append(suffers)
-        for call in sorted(m.argument_writes) if m.unit.name == "__init__" else ():
+        for call in sorted(m.called.writes) if m.unit.name == "__init__" else ():
             told = _in_other_methods(m, call) if call not in dropped and not _goes_back(m, call) else None
             if told is not None:
-                found.setdefault(m.argument_writes[call][0], []).append(told)
+                found.setdefault(m.called.writes[call][0], []).append(told)
     return found
 
 
@@ -95,17 +95,17 @@ def parts(world: World) -> dict[int, list[PartSuffers]]:
     (`shown = out.logits.detach(); shown.clamp_(0, 1)`), while a caller goes on with that part of what it has passed."""
     found: dict[int, list[PartSuffers]] = {}
     for m in (world.machines[number] for number in sorted(world.machines)):
-        for site in sorted(m.facts) if m.part_writes else ():
+        for site in sorted(m.facts) if m.called.part_writes else ():
             for fact in m.facts[site]:
                 if not isinstance(fact, ReadAfter) or not (fact.own and fact.certain) or site == fact.write:
                     continue
-                unit, parameter, path = m.part_writes.get(fact.write, (-1, "", ()))
+                unit, parameter, path = m.called.part_writes.get(fact.write, (-1, "", ()))
                 callee = world.machines.get(unit)
                 write = _first_write(callee, parameter, path) if callee is not None else None
                 if callee is None or write is None or not (world.is_of_file(m.unit.number) or world.is_of_file(unit)):
                     continue
                 own = callee.unit.owner >= 0 and parameter == callee.unit.first
-                if write.named and not own and not (fact.write in m.argument_writes and _goes_back(m, fact.write)):
+                if write.named and not own and not (fact.write in m.called.writes and _goes_back(m, fact.write)):
                     sure = min(write.sure, fact.sure)
                     told = PartSuffers(write.site, write.owner_name, fact.write, fact.name, site, sure)
                     found.setdefault(unit, []).append(told)
@@ -119,9 +119,9 @@ def _handed_on(world: World, unit: int, parameter: str) -> tuple[int, str, bool]
     for _ in range(MAX_DEPTH):
         m = world.machines.get(unit)
         write = _first_write(m, parameter) if m is not None else None
-        if m is None or write is None or write.site not in m.argument_writes or write.site in m.index.dropped:
+        if m is None or write is None or write.site not in m.called.writes or write.site in m.index.dropped:
             return found
-        unit, parameter, returned, _passed, path = m.argument_writes[write.site]
+        unit, parameter, returned, _passed, path = m.called.writes[write.site]
         callee = world.machines.get(unit)
         if path or callee is None or callee is m or callee.unit.name == "forward" or _goes_back(m, write.site):
             # What a network does to its input is told where it is called.
@@ -132,7 +132,7 @@ def _handed_on(world: World, unit: int, parameter: str) -> tuple[int, str, bool]
 
 def _in_other_methods(m: Machine, call: int) -> CallerSuffers | None:
     """What a constructor keeps in a field, it hands to a function that works on it; other methods read the field."""
-    unit, parameter, returned, _, path = m.argument_writes[call]
+    unit, parameter, returned, _, path = m.called.writes[call]
     callee, wrote = m.world.machines.get(unit) if not path else None, m.writes.get(call)
     write = _first_write(callee, parameter) if callee is not None else None
     if callee is None or wrote is None or write is None or not wrote.name.startswith(f"{m.unit.first}."):
@@ -196,7 +196,7 @@ def _is_entry(read: ReadAfter) -> bool:
 
 def _who_writes(m: Machine, write: Write) -> tuple[int, Write]:
     """The unit that does what a write says: the function that is called, if it is one of the file."""
-    unit, parameter, path = m.part_writes.get(write.site, (-1, "", ()))
+    unit, parameter, path = m.called.part_writes.get(write.site, (-1, "", ()))
     callee = m.world.machines.get(unit)
     if callee is not None:
         storages = [storage for storage, place in argument_paths(callee).items() if place == (parameter, path)]

@@ -61,7 +61,7 @@ def _trains(around: Machine, event: t.Invoke) -> bool:
     if number is not None and called is None:
         return True
     return called is not None and (
-        called.trains
+        called.backward.trains
         or any(write.form in ("step", "load") for write in called.writes.values())
         or any(_is_training_method(called, one) for one in uses.own_calls(called))
     )
@@ -70,4 +70,4 @@ def _trains(around: Machine, event: t.Invoke) -> bool:
 def _is_training_method(m: Machine, name: str) -> bool:
     number = m.world.method(m.unit.owner, name)
     called = m.world.machines.get(number) if number is not None else None
-    return called is None or called.trains
+    return called is None or called.backward.trains

@@ -247,7 +247,7 @@ class Classes(Lineages):
 
     def appended(self, m: Machine) -> None:
         """A method has been run: what it has put into containers that fields held before, other methods find there."""
-        for name, slot in m.initial_fields.items():
+        for name, slot in m.fields.initial.items():
             owner = m.state.object(slot[0])
             local = self.local_class(owner.type) if owner.owner == SELF else None
             for ref in m.state.refs_of(slot) if local is not None else ():
@@ -289,7 +289,7 @@ class Classes(Lineages):
             known = fields.get(name := slot[1][1:])
             if known is None or known.kind is not Kind.PARAMETER or not held:
                 continue
-            off = all(ref | 1 in m.switched_tensors and m.state.object(ref).requires_grad is Fact.NO for ref in held)
+            off = all(ref | 1 in m.switches.tensors and m.state.object(ref).requires_grad is Fact.NO for ref in held)
             others = [unit for unit in self.program.units if unit is not m.unit] if off else []
             of_class = m.unit.owner
             if off and not any(
@@ -336,17 +336,17 @@ class Classes(Lineages):
         """A method has been run: the modules in fields of `self` whose parameters it has switched off in a loop; of an
         `__init__` that switches off all that `self` has by then, and adds nothing that trains, the module itself."""
         me = m.number("argument", m.unit.first) if m.unit.parameters else -1
-        if m.unit.name == "__init__" and me | 1 in m.frozen:
+        if m.unit.name == "__init__" and me | 1 in m.switches.frozen:
             self._switched.add((m.unit.owner, ""))
         for slot in m.state.slot_names(me):
-            if any(ref | 1 in m.switched for ref in m.state.refs_of(slot)):
+            if any(ref | 1 in m.switches.parameters for ref in m.state.refs_of(slot)):
                 self._switched.add((m.unit.owner, slot[1][1:]))
 
     def note_hooked(self, m: Machine) -> None:
         """A constructor has been run: the modules in fields of `self` to which it has given a full backward hook."""
         me = m.number("argument", m.unit.first) if m.unit.parameters else -1
         for slot in m.state.slot_names(me):
-            if any(ref in m.hooks for ref in m.state.refs_of(slot)):
+            if any(ref in m.holding.hooks for ref in m.state.refs_of(slot)):
                 self._hooked.add((m.unit.owner, slot[1][1:]))
 
     def is_hooked(self, type_name: str, name: str) -> bool:

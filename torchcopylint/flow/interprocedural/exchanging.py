@@ -40,7 +40,7 @@ def of(m: Machine, told: Collection[tuple[str, tuple[str, ...]]]) -> tuple[Excha
         return ()
     found: list[Exchanged] = []
     elsewhere = {(parameter, "".join(path)) for parameter, path in told}
-    returned = {ref for value in m.returned for ref in value.refs}
+    returned = {ref for value in m.results.returned for ref in value.refs}
     for parameter in m.unit.parameters:
         ref = m.number("argument", parameter.name)
         for slot in m.state.slot_names(ref) if parameter.kind == "plain" else ():
@@ -52,7 +52,7 @@ def of(m: Machine, told: Collection[tuple[str, tuple[str, ...]]]) -> tuple[Excha
                 # It was written in place, or set to what it held; or it is filled by whoever asks for it first.
                 continue
             found.append(Exchanged(parameter.name, slot[1], always, cell.kind, _is_plain(cell)))
-        by_calls = ((name, how) for (owner, name), how in m.exchanged.items() if owner == ref)
+        by_calls = ((name, how) for (owner, name), how in m.called.exchanged.items() if owner == ref)
         found += (Exchanged(parameter.name, name, *how) for name, how in by_calls if m.state.cell((ref, name)) is None)
     return (*found, *(one for one in _outer_names(m) if (one.parameter, "") not in elsewhere))
 
@@ -78,7 +78,7 @@ def by_call(m: Machine, unit: int, items: tuple[Exchanged, ...], bound: dict[str
         if slot is None:
             continue
         if m.state.cell(slot) is None:
-            m.exchanged[slot] = (item.always and not uses.on_some_paths(m, site), item.kind, item.plain)
+            m.called.exchanged[slot] = (item.always and not uses.on_some_paths(m, site), item.kind, item.plain)
             continue
         new = Value(kind=item.kind)
         if not item.plain:

@@ -60,7 +60,7 @@ def _of_parameter(callee: Machine, parameter: str, value: Value, m: Machine) -> 
 def _by_method(m: Machine, mark: Mark, callee: Machine) -> bool:
     """Whether another method of the object has written: what its methods do to each other is a matter of the class."""
     write = m.writes.get(mark.write)
-    written = m.part_writes.get(write.site) if write is not None else None
+    written = m.called.part_writes.get(write.site) if write is not None else None
     return written is not None and m.world.unit(written[0]).owner == callee.unit.owner
 
 

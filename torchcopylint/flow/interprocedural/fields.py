@@ -368,7 +368,7 @@ _MEETING = frozenset({t.Operate, t.Augment, t.Invoke, t.Call, t.StoreAttribute})
 
 def met(m: Machine) -> list[FieldMet]:
     """Where what a field has held since before this method meets the parameters of a module, in source order."""
-    if m.unit.owner < 0 or not m.initial_fields:
+    if m.unit.owner < 0 or not m.fields.initial:
         return []
     found: list[FieldMet] = []
     for event in m.index.events:

@@ -50,7 +50,7 @@ def _networks(m: Machine) -> set[str]:
             given = m.state.object(m.number("argument", parameter.name))
             if given.kind is Kind.MODULE and given.requires_grad is not Fact.NO and given.owner == ARGUMENT:
                 found.add(parameter.name)
-    for ref in {ref for value in m.module_saves.values() for ref in value.refs}:
+    for ref in {ref for value in m.needed.by_modules.values() for ref in value.refs}:
         obj = m.state.object(ref)
         parts = obj.text.split(".")
         if obj.kind is not Kind.MODULE or obj.requires_grad is Fact.NO:

@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 def of(m: Machine) -> str:
     """What the method that has been run lends, as text: `self.cache[...]`. Empty if it may return something else."""
-    return element(m, [value for value in m.returned if value.refs or value.kind is not Kind.NONE])
+    return element(m, [value for value in m.results.returned if value.refs or value.kind is not Kind.NONE])
 
 
 def by(m: Machine) -> How | None:
     """The way to the same memory by which a method that has been run lends an alias of an element: `.numpy()`."""
-    found = {_lent_by(m, ref) for value in m.returned for ref in value.refs}
+    found = {_lent_by(m, ref) for value in m.results.returned for ref in value.refs}
     return found.pop() if len(found) == 1 else None
 
 

@@ -23,7 +23,7 @@ def parameters(world: World, m: Machine, found: Sequence[Relation]) -> frozenset
     known = world.given_away(number)
     owner = world.program.classes[m.unit.owner] if m.unit.owner >= 0 else None
     within = world.program.units[owner.body].parent if owner is not None else m.unit.parent
-    if m.unit.kind != "function" or within != 0 or not m.returned or not world.is_of_file(number):
+    if m.unit.kind != "function" or within != 0 or not m.results.returned or not world.is_of_file(number):
         return known
     if m.unit.name.endswith("_") or m.unit.name.startswith("__"):
         # The one says by its name that it writes; the other is called by no name.

@@ -48,7 +48,7 @@ def copied(m: Machine, source: Value, keywords: Mapping[str, Value], site: int, 
     """Another instance with what the fields of one hold, but for those that are given anew: `replace(best, step=3)`."""
     obj = m.state.object(source.refs[0])
     made = memory.fresh(m, site, obj._replace(shares=(), text=text, owner="", saved=frozenset(), site=site))
-    m.shallow_of[made.refs[0]] = source.refs[0]
+    m.holding.shallow_of[made.refs[0]] = source.refs[0]
     for slot in m.state.slot_names(source.refs[0]):
         if slot[1].startswith(".") and slot[1][1:] not in keywords:
             held = slots.slot_value(m, slot)

@@ -105,19 +105,19 @@ class ReturnedPart(NamedTuple):
 
 def saved_arguments(m: Machine, paths: dict[int, tuple[str, tuple[str, ...]]]) -> tuple[str, ...]:
     """The arguments that what a unit returns has been computed from by operations that keep them for backward."""
-    if not m.saves or len(m.returned) != 1 or len(m.returned[0].refs) != 1:
+    if not m.needed.saves or len(m.results.returned) != 1 or len(m.results.returned[0].refs) != 1:
         return ()
     found: dict[str, None] = {}
-    for number in sorted(m.state.object(m.returned[0].refs[0]).graph & m.saves.keys()):
-        if m.saves[number].what == saving.FACTOR:
+    for number in sorted(m.state.object(m.results.returned[0].refs[0]).graph & m.needed.saves.keys()):
+        if m.needed.saves[number].what == saving.FACTOR:
             continue
-        obj = m.state.object(m.saved_objects[number])
+        obj = m.state.object(m.needed.objects[number])
         shares = [share for share in obj.shares if share.storage in paths and share.how in _SAME]
         surely = len(shares) == 1 and shares[0].sure and not shares[0].when
         if (
             surely
-            and not uses.on_some_paths(m, m.saves[number].site)
-            and not uses.loops_around(m, m.saves[number].site)
+            and not uses.on_some_paths(m, m.needed.saves[number].site)
+            and not uses.loops_around(m, m.needed.saves[number].site)
         ):
             parameter, path = paths[shares[0].storage]
             # Which parameters a network needs is known of networks as a whole.
@@ -187,7 +187,7 @@ def parts_of(
     if len(found) < 2:
         return tuple(found)
     found = [part._replace(inner=_told_apart(m, refs, found, part)) if part.inner else part for part in found]
-    real = [{n for n in graph if n in m.saves or n in m.module_saves} for graph in graphs]
+    real = [{n for n in graph if n in m.needed.saves or n in m.needed.by_modules} for graph in graphs]
     common = [any(mine & other for j, other in enumerate(real) if i != j) for i, mine in enumerate(real)]
     return tuple(part._replace(saved=one) for part, one in zip(found, common, strict=True))
 
@@ -247,11 +247,11 @@ def returned_by(
                 type=obj.type,
                 config=_as_made(obj),
                 flags=(obj.flags & HANDED_OUT)
-                | ({SPENT} if set(runs.ran_at(obj.graph)) - m.over_returned.keys() else set())
+                | ({SPENT} if set(runs.ran_at(obj.graph)) - m.results.registers.keys() else set())
                 | ({KEPT} if _keeps_result(m, obj) else set())
                 | ({ITSELF} if itself else set())
                 | ({BY_OTHERS} if obj.requires_grad is not Fact.NO and hollow.is_of_others(m, obj) else set())
-                | ({PERHAPS_CUT} if m.perhaps_without_graph and obj.requires_grad is Fact.UNKNOWN else set()),
+                | ({PERHAPS_CUT} if m.backward.perhaps_without_graph and obj.requires_grad is Fact.UNKNOWN else set()),
             )
             if ref not in paths or paths[ref][1]:
                 result = plain if result is None else _weaker(result, plain)
@@ -267,7 +267,7 @@ def returned_by(
                 how, region = (None, ()) if same else (entries.come_by(m, share)[0], _fixed(share.region))
                 picked = not same and _is_picked(share.region)
                 found.append(Returned(parameter, path, how, _condition(m, share), region, picked))
-                m.lent_at |= {share.site} if how is not None else set()
+                m.results.lent_at |= {share.site} if how is not None else set()
     if result is not None and itself_back is not None and result.kind in TENSORS:
         # Whether what is made otherwise has a graph, where a tensor comes back as it is, is not known.
         result = _weaker(result, itself_back)
@@ -314,21 +314,21 @@ def _view_of_own(m: Machine, obj: Object) -> How | None:
 def handed_back(m: Machine) -> frozenset[str]:
     """The parameters that a unit returns as they are, on some path at least."""
     mine = {m.number("argument", parameter.name): parameter.name for parameter in m.unit.parameters}
-    return frozenset(mine[ref] for value in m.returned for ref in value.refs if ref in mine)
+    return frozenset(mine[ref] for value in m.results.returned for ref in value.refs if ref in mine)
 
 
 def may_depend_on_kind(m: Machine) -> frozenset[str]:
     """The parameters that a unit has tested, and returns as they are or with their graph cut."""
     cut = (How.DATA, How.DETACH)
-    objects = [m.state.object(ref) for value in m.returned for ref in value.refs]
+    objects = [m.state.object(ref) for value in m.results.returned for ref in value.refs]
     cuts = {share.storage for obj in objects for share in obj.shares if share.how in cut}
-    names = handed_back(m) & m.tested_arguments
+    names = handed_back(m) & m.results.tested
     return frozenset(name for name in names if m.number("argument", name) in cuts)
 
 
 def _keeps_result(m: Machine, obj: Object) -> bool:
     """Whether backward needs what an operation has computed last as it is, so that nobody should write it."""
-    saved = [m.saves[number] for number in obj.saved if number in m.saves]
+    saved = [m.needed.saves[number] for number in obj.saved if number in m.needed.saves]
     return obj.requires_grad > 0 and any(one.what == "output" for one in saved)
 
 

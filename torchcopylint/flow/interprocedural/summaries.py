@@ -154,7 +154,7 @@ def places_in(summary: Summary) -> list[Inside]:
 
 def lent_in(m: Machine | None) -> list[Inside]:
     """Where what a function of this file returns came to share memory with what it is passed, if in one place."""
-    sites = m.lent_at if m is not None and m.world.is_of_file(m.unit.number) else set()
+    sites = m.results.lent_at if m is not None and m.world.is_of_file(m.unit.number) else set()
     found = [inside.innermost(m, site, Role.SHARED) for site in sites] if m is not None else []
     return [place for place in found if place is not None and len(found) == 1]
 
@@ -166,10 +166,10 @@ def summarise(m: Machine, file: str = "") -> Summary:
     paths = argument_paths(m)
     carries = carrying.carried(m)
     # What a function takes from outside means nothing to another file.
-    around = outer.seen(m) if m.returned and not file else {}
+    around = outer.seen(m) if m.results.returned and not file else {}
     reached = {**paths, **_paths(m, around)} if around else paths
-    returned, result = returned_by(m, m.returned, reached)
-    otherwise = {Returned(name, (), None, ""): Returned(name, (), None, OTHERWISE) for name in m.returned_otherwise}
+    returned, result = returned_by(m, m.results.returned, reached)
+    otherwise = {Returned(name, (), None, ""): Returned(name, (), None, OTHERWISE) for name in m.results.otherwise}
     returned = tuple(otherwise.get(item, item) for item in returned)
     returned, result = _as_declared(m, returned, result)
     kept = handing.kept(m, paths, told=not file)
@@ -180,15 +180,15 @@ def summarise(m: Machine, file: str = "") -> Summary:
         writes=_argument_writes(m, paths, file),
         returned=returned,
         result=result,
-        returns_value=bool(m.returned),
-        trains=m.trains,
-        unknown=unit.is_generator or (not m.returned and hollow.is_stub(unit)),
-        parts=parts_of(m, reached, m.returned),
+        returns_value=bool(m.results.returned),
+        trains=m.backward.trains,
+        unknown=unit.is_generator or (not m.results.returned and hollow.is_stub(unit)),
+        parts=parts_of(m, reached, m.results.returned),
         kept=kept,
         added=added,
         hangs=hanging.of(m, frozenset(item.slot[1:] for item in carries)),
         carries=carries if not file else tuple(item._replace(at=None) for item in carries),
-        pairs=tuple(sorted(m.pairs)),
+        pairs=tuple(sorted(m.fields.pairs)),
         replaced=replacing.of(m, told=not file),
         renewed=renewing.of(m),
         exchanged=exchanging.of(
@@ -207,8 +207,8 @@ def summarise(m: Machine, file: str = "") -> Summary:
         cut=cutting.cut(m),
         detached=detaching.of_arguments(m, paths),
         frozen=frozen.frozen_arguments(m),
-        hooked=tuple(paths[ref] for ref in m.hooks if ref in paths),
-        function=-1 if file else inner_function(m, m.returned),
+        hooked=tuple(paths[ref] for ref in m.holding.hooks if ref in paths),
+        function=-1 if file else inner_function(m, m.results.returned),
     )
 
 
@@ -248,7 +248,7 @@ def _argument_writes(m: Machine, paths: dict[int, tuple[str, tuple[str, ...]]], 
                 at = m.world.place(write.site) or ((file, write.site) if file else None)
                 here = (Place(*at, m.unit.name, write.cause or write.op),) if at is not None else ()
                 within = None if file else inside.innermost(m, write.site, Role.WRITTEN, write.op, storage)
-                writes.setdefault(item, ((*here, *m.elsewhere.get(write.site, ())), within))
+                writes.setdefault(item, ((*here, *m.called.elsewhere.get(write.site, ())), within))
     return tuple(item._replace(places=places[:MAX_PLACES], at=at) for item, (places, at) in writes.items())
 
 
@@ -266,14 +266,14 @@ _PARTS = frozenset({None, How.VIEW, How.INDEX, How.ROW, How.FIELD, How.PARAMETER
 
 def _is_in_graph(m: Machine, write: Write) -> bool:
     """Whether autograd sees a write whenever the unit runs: of the argument or a part of it, in whatever grad mode."""
-    seen = write.form in _SEEN or write.site in m.graph_writes
+    seen = write.form in _SEEN or write.site in m.called.graph_writes
     plain = write.versioned and len(write.storages) == 1 and all(link.how in _PARTS for link in write.chain)
     return seen and plain and write.recording > 0 and not exclusion.is_aside(m, write.site)
 
 
 def _as_declared(m: Machine, returned: tuple[Returned, ...], result: Object) -> tuple[tuple[Returned, ...], Object]:
     """What a unit returns, if nothing is known of it, is the tensor that its annotation says: `-> torch.Tensor`."""
-    declared = kinds.from_annotation(m, m.unit.returns) if result.kind is Kind.UNKNOWN and m.returned else None
+    declared = kinds.from_annotation(m, m.unit.returns) if result.kind is Kind.UNKNOWN and m.results.returned else None
     if declared is None or declared.kind is not Kind.TENSOR or m.unit.is_generator:
         return returned, result
     known = tuple(item._replace(when="") if item.when == "unknown" else item for item in returned)
@@ -282,7 +282,7 @@ def _as_declared(m: Machine, returned: tuple[Returned, ...], result: Object) -> 
 
 def _is_added(m: Machine, write: Write, storage: int) -> bool:
     """Whether what is written has become a part of an argument here, so that the caller has not seen it before."""
-    chain = m.chains.get(write.site, {}).get(storage | 1, ())
+    chain = m.hits.chains.get(write.site, {}).get(storage | 1, ())
     return any(link.how is How.FIELD and link.site >= 0 for _, link in chain)
 
 

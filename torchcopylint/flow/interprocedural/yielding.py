@@ -21,9 +21,9 @@ _PARTED = frozenset({How.INDEX, How.ROW})
 
 def of(m: Machine, paths: dict[int, tuple[str, tuple[str, ...]]]) -> Returned | None:
     """What a generator that has been run hands out: parts of one argument, or of what that keeps, and nothing else."""
-    if not m.unit.is_generator or not m.yielded or m.returned:
+    if not m.unit.is_generator or not m.results.yielded or m.results.returned:
         return None
-    found, _ = returned_by(m, m.yielded.values(), paths)
+    found, _ = returned_by(m, m.results.yielded.values(), paths)
     parts = {item._replace(region=()) for item in found}
     item = parts.pop() if len(parts) == 1 else None
     return item if item is not None and item.parameter and item.how in _PARTED and not item.when else None
@@ -31,10 +31,10 @@ def of(m: Machine, paths: dict[int, tuple[str, tuple[str, ...]]]) -> Returned | 
 
 def once(m: Machine, paths: dict[int, tuple[str, tuple[str, ...]]]) -> tuple[tuple[Returned, ...], Object] | None:
     """What a generator that has been run hands out, if it does so once and for all: `yield x` of a context manager."""
-    if not m.unit.is_generator or len(m.yielded) != 1 or m.returned or len(m.index.of(t.Yield)) != 1:
+    if not m.unit.is_generator or len(m.results.yielded) != 1 or m.results.returned or len(m.index.of(t.Yield)) != 1:
         return None
-    site = next(iter(m.yielded))
-    return None if uses.loops_around(m, site) else returned_by(m, m.yielded.values(), paths)
+    site = next(iter(m.results.yielded))
+    return None if uses.loops_around(m, site) else returned_by(m, m.results.yielded.values(), paths)
 
 
 def made(m: Machine, source: Value, site: int, name: str) -> Value | None:

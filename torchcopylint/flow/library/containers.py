@@ -148,7 +148,7 @@ def note_copy(m: Machine, made: int, source: int) -> None:
     """A dictionary is made as a copy of another one: of that, keys may stand in it that nobody here has named."""
     obj = m.state.object(source)
     if obj.kind is Kind.UNKNOWN or obj.owner not in ("", LOCAL):
-        m.shallow_of[made] = source
+        m.holding.shallow_of[made] = source
 
 
 def shallow_copy(m: Machine, base: Value, site: int, text: str) -> Value:

@@ -49,7 +49,7 @@ def refine_source(m: Machine, source: Value, out: int) -> None:
 
 def note_deepcopy(m: Machine, value: Value, site: int, name: str) -> None:
     """`copy.deepcopy` gets a computed tensor, or something that holds one: it refuses."""
-    if m.on_purpose or m.guards:
+    if m.blocks.on_purpose or m.blocks.guards:
         return
     found = [_computed_in(m, ref, name, MAX_DEPTH, site) for ref in value.refs]
     if found and found[0] is not None and all(one is not None for one in found):

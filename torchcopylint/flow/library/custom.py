@@ -39,16 +39,16 @@ MAX_SAVED = 8
 def mark_dirty(m: Machine, arguments: Arguments, site: int) -> None:
     """`ctx.mark_dirty(...)`: these inputs have been changed in place."""
     for value in arguments.positional[1:]:
-        m.marked_alone.update(value.refs if len(value.refs) == 1 else ())
+        m.custom.marked_alone.update(value.refs if len(value.refs) == 1 else ())
         for ref in value.refs:
-            m.dirty[ref] = site
+            m.custom.dirty[ref] = site
 
 
 def save_for_backward(m: Machine, arguments: Arguments) -> None:
     """`ctx.save_for_backward(...)`: these are tensors, and backward asks for them as they are now."""
     for value in arguments.positional[1:]:
         memory.evidence_tensor(m, value)
-        m.kept_for_backward.extend(value.refs if len(value.refs) == 1 else ())
+        m.custom.kept_for_backward.extend(value.refs if len(value.refs) == 1 else ())
 
 
 def conclude(m: Machine) -> None:
@@ -64,7 +64,7 @@ def conclude(m: Machine) -> None:
         hits = [storage for storage in write.storages if storage in inputs]
         if len(write.storages) != 1 or not hits or not write.versioned or write.form in ("step", "load", "assign"):
             continue
-        if write.site in m.perhaps_written:
+        if write.site in m.custom.perhaps_written:
             # What is called writes one of several things, as `forward` itself might.
             continue
         ref = hits[0]
@@ -74,12 +74,12 @@ def conclude(m: Machine) -> None:
             m.fact(FunctionInput(write.site, inputs[ref], write.op, "unmarked", -1, sure))
         elif ref in dirty and outputs and ref not in outputs and known:
             m.fact(FunctionInput(dirty[ref], inputs[ref], write.op, "lost", write.site, sure))
-    for ref in sorted(m.marked_alone):
+    for ref in sorted(m.custom.marked_alone):
         obj = m.state.object(ref)
         made_here = obj.owner in ("", LOCAL) and all(share.storage not in inputs for share in obj.shares)
         if made_here and obj.kind in TENSORS and known and outputs:
             why, op = ("temporary", "mark_dirty") if ref in outputs else ("lost", "forward")
-            m.fact(FunctionInput(m.dirty[ref], obj.text, op, why, obj.site, max(obj.sure, Sure.LIKELY)))
+            m.fact(FunctionInput(m.custom.dirty[ref], obj.text, op, why, obj.site, max(obj.sure, Sure.LIKELY)))
 
 
 def _marked(m: Machine) -> dict[int, int] | None:
@@ -87,7 +87,7 @@ def _marked(m: Machine) -> dict[int, int] | None:
     which these are."""
     number = m.world.method(m.unit.owner, "setup_context")
     if number is None:
-        return m.dirty
+        return m.custom.dirty
     if not m.world.is_own(number):
         return None
     outputs = _returned(m)
@@ -107,7 +107,7 @@ def _inputs(m: Machine) -> dict[int, str]:
 def _returned(m: Machine) -> set[int]:
     """The objects that a unit returns, those in a tuple included."""
     found: set[int] = set()
-    for value in m.returned:
+    for value in m.results.returned:
         for ref in value.refs:
             if m.state.object(ref).kind in CONTAINERS:
                 for slot in m.state.slot_names(ref):
@@ -135,10 +135,14 @@ def apply(m: Machine, number: int, arguments: Arguments, site: int, name: str) -
     inputs = list(_inputs(machine))
     _check_dirty_views(m, machine, inputs, arguments, site)
     invoked = {event.name for event in machine.index.of(t.Invoke)}
-    if len(machine.returned) != 1 or len(machine.returned[0].refs) != 1 or "mark_non_differentiable" in invoked:
+    if (
+        len(machine.results.returned) != 1
+        or len(machine.results.returned[0].refs) != 1
+        or "mark_non_differentiable" in invoked
+    ):
         return result
     at = Site(site, "", f"{name}(...)", "call")
-    returned = machine.returned[0].refs[0]
+    returned = machine.results.returned[0].refs[0]
     slots_of = machine.state.slot_names(returned)
     if machine.state.object(returned).kind is not Kind.TUPLE or not all(s[1][1:-1].isdigit() for s in slots_of):
         return _output(m, machine, returned, arguments, result, at)
@@ -187,7 +191,7 @@ def _computed(m: Machine, machine: Machine, returned: int, arguments: Arguments,
         return result
     ids: list[int] = []
     inputs = list(_inputs(machine))
-    kept_here = [*machine.kept_for_backward, *_by_setup(machine, "save_for_backward", returned)]
+    kept_here = [*machine.custom.kept_for_backward, *_by_setup(machine, "save_for_backward", returned)]
     for number, kept in enumerate(kept_here[:MAX_SAVED]):
         if kept == returned:
             ids += saving.save(m, result, at.site * 8 + number, Saved(at.site, at.op, "output", "its result"))
@@ -202,7 +206,7 @@ def _computed(m: Machine, machine: Machine, returned: int, arguments: Arguments,
 
 def _dirty(m: Machine) -> set[int]:
     """The inputs of a `forward` that its context marks as dirty, if in `setup_context`."""
-    return {*m.dirty, *_by_setup(m, "mark_dirty", -1)}
+    return {*m.custom.dirty, *_by_setup(m, "mark_dirty", -1)}
 
 
 def _by_setup(m: Machine, method: str, output: int) -> dict[int, int]:
@@ -276,7 +280,7 @@ def hook(m: Machine, module: Value, site: int) -> None:
     for ref in module.refs:
         obj = m.state.object(ref)
         m.state.set_object(ref, obj._replace(flags=obj.flags | {HOOKED}))
-        m.hooks[ref] = site
+        m.holding.hooks[ref] = site
 
 
 def called(m: Machine, module: Value, arguments: Arguments, result: Value, site: int) -> None:
@@ -313,7 +317,7 @@ def _check_hooked_input(m: Machine, module: int, obj: Object, first: Value, site
                 write.op,
                 "hook",
                 base.text,
-                m.hooks.get(module, site),
+                m.holding.hooks.get(module, site),
                 m.state.mode.assumed,
                 base.owner in ("", LOCAL),
                 base.sure if base.requires_grad is Fact.YES else min(base.sure, Sure.LIKELY),

@@ -75,7 +75,7 @@ def named(m: Machine, register: int) -> Part:
     if "..." in text or "(" in text:
         return Part("?")
     for name in _names_in(m, register):
-        m.region_names.setdefault(name, set())
+        m.shown.region_names.setdefault(name, set())
     return Part("name", text)
 
 
@@ -91,7 +91,7 @@ def _names_in(m: Machine, register: int) -> list[str]:
 def forget_name(m: Machine, name: str) -> None:
     """A name is bound anew: parts that were named by its old value are no longer comparable."""
     plain = name.partition("#")[0]
-    named = m.region_names.get(plain)
+    named = m.shown.region_names.get(plain)
     for ref in sorted(named) if named else ():
         obj = m.state.object(ref)
         shares = tuple(
@@ -168,7 +168,7 @@ def item_of_buffer(m: Machine, base: Value, obj: Object, event: t.Item, text: st
         conversions.reverse(m, value, event.subscript)
     for part in region:
         for name in names_of(part):
-            m.region_names.setdefault(name, set()).add(value.refs[0])
+            m.shown.region_names.setdefault(name, set()).add(value.refs[0])
     return value
 
 
@@ -363,11 +363,11 @@ def note_data_index(m: Machine, event: t.Item) -> None:
     """`x.data[0]`, `x.data.cpu().numpy()[0]`: the old way to get a number out of a tensor without dimensions."""
     base = event.base
     made = m.unit.definitions[base]
-    while base not in m.data_reads and isinstance(made, t.Invoke) and made.name in _OF_THE_SAME_SHAPE:
+    while base not in m.shown.data_reads and isinstance(made, t.Invoke) and made.name in _OF_THE_SAME_SHAPE:
         base = made.base
         made = m.unit.definitions[base]
-    if base not in m.data_reads or subscripts.constant(m, event.subscript) != 0:
+    if base not in m.shown.data_reads or subscripts.constant(m, event.subscript) != 0:
         return
-    for index, fact in enumerate(m.facts.get(m.data_reads[base], ())):
+    for index, fact in enumerate(m.facts.get(m.shown.data_reads[base], ())):
         if isinstance(fact, DataAccess) and fact.form == "read":
-            m.facts[m.data_reads[base]][index] = fact._replace(op="[0]")
+            m.facts[m.shown.data_reads[base]][index] = fact._replace(op="[0]")

@@ -35,7 +35,7 @@ def part(m: Machine, source: Value, name: str, arguments: Arguments, how: How, m
     for one in region:
         # Bound anew, the names that say which part it is say something else.
         for told in indexing.names_of(one):
-            m.region_names.setdefault(told, set()).add(value.refs[0])
+            m.shown.region_names.setdefault(told, set()).add(value.refs[0])
     return value
 
 

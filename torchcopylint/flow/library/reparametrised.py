@@ -79,7 +79,7 @@ def called(m: Machine, function: Value, site: int) -> None:
     """A module has been called: what it or its parts keep of a weight is computed anew, with a graph or without one."""
     for ref in function.refs:
         if m.state.mode.recording <= 0:
-            m.unrecorded.add(ref)
+            m.shown.unrecorded.add(ref)
         _called(m, ref, site, _MAX_DEPTH)
 
 
@@ -104,7 +104,7 @@ def _called(m: Machine, ref: int, site: int, depth: int) -> None:
 
 def is_as_left(m: Machine, ref: int, site: int) -> bool:
     """Whether nobody has had a module in hand, up to the call at `site`, who may have called it without a graph."""
-    if ref in m.unrecorded:
+    if ref in m.shown.unrecorded:
         return False
     obj = m.state.object(ref)
     events: list[t.Call | t.Invoke] = [*m.index.of(t.Call), *m.index.of(t.Invoke)]

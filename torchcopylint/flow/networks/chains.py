@@ -109,7 +109,7 @@ def check_hooked(m: Machine, function: Value, first: Value, site: int, name: str
         if inplace and hooked >= 0 and needs > 0:
             sure = Sure.PROVEN if needs is Fact.YES else Sure.LIKELY
             text = m.state.object(hooked).text
-            at = m.hooks[hooked]
+            at = m.holding.hooks[hooked]
             m.fact(ViewRefused(site, name, obj.text, "chain", text, at, m.state.mode.assumed, True, sure))
             return
         if row is not None and row.parameters and obj.requires_grad is not Fact.NO:

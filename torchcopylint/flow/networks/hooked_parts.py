@@ -19,11 +19,11 @@ def has_hook(m: Machine, ref: int, site: int) -> bool:
 
     A loop over the parts of a chain that is written out has a turn for each, whatever is known of other loops.
     """
-    if ref not in m.hooks or m.hooks[ref] >= site:
+    if ref not in m.holding.hooks or m.holding.hooks[ref] >= site:
         return False
     if HOOKED in m.state.object(ref).flags:
         return True
-    hooked = m.hooks[ref]
+    hooked = m.holding.hooks[ref]
     register, loops = m.index.calls.get(hooked, -1), m.index.loops.get(hooked, ())
     event = m.unit.definitions[register] if register >= 0 else None
     layer = m.unit.definitions[event.base] if isinstance(event, t.Invoke) else None

@@ -174,9 +174,9 @@ def _write_first(m: Machine, function: Value, first: Value, site: int, name: str
 
 def _note_muted(m: Machine, site: int) -> None:
     """A network is called, perhaps where nothing is recorded."""
-    m.muted.discard(site)
+    m.called.muted.discard(site)
     if m.state.mode.recording is Fact.NO:
-        m.muted.add(site)
+        m.called.muted.add(site)
 
 
 def output(
@@ -215,7 +215,7 @@ def output(
             # Of one of several networks, the graph is known, and not what it needs.
             graph = graph | frozenset(kept)
             if not bare:
-                m.module_saves[number] = function
+                m.needed.by_modules[number] = function
             if ref not in result.refs:
                 graph |= {runs.branch(m, number, m.runs.groups.get(ref | 1, ref))}
         inference = {INFERENCE} if m.state.mode.inference > 0 and made.kind in (*TENSORS, Kind.UNKNOWN) else set()
@@ -231,7 +231,7 @@ def output(
 def _goes_on(m: Machine, function: Value, inputs: list[Object]) -> bool:
     """Whether a network goes on with what backward has run over, which was computed by one that is trained with it."""
     graph = frozenset[int]().union(*(i.graph for i in inputs if runs.without(i.graph) != i.graph))
-    behind = {ref for number in graph & m.module_saves.keys() for ref in m.module_saves[number].refs}
+    behind = {ref for number in graph & m.needed.by_modules.keys() for ref in m.needed.by_modules[number].refs}
     return bool(behind) and optimized.are_trained_together(m, function.refs, behind)
 
 
@@ -361,7 +361,7 @@ def _note_pure(
     field = isinstance(function.root, tuple) and m.state.object(function.root[0]).owner == "self"
     kept = row.stateful or bool(row.parameters) or row.output != "tensor"
     if field and not kept and first.root is not None and dict(obj.config).get("inplace", False) is False:
-        m.pure_calls[m.index.calls[site]] = (naming.key_text(m, first.root), name, False, min(obj.sure, Sure.LIKELY))
+        m.called.pure[m.index.calls[site]] = (naming.key_text(m, first.root), name, False, min(obj.sure, Sure.LIKELY))
 
 
 def _show_inputs(m: Machine, row: table.ModuleOp, arguments: Arguments) -> None:
@@ -402,7 +402,7 @@ def _several(
     """What a recurrent layer or attention returns: a tuple of tensors, of which an LSTM's second is a pair."""
     if trainable and made.requires_grad > 0:
         number = site * 8 + 7
-        m.module_saves[number] = function
+        m.needed.by_modules[number] = function
         kept = saving.save(m, function, number, _parameters_of(site, name))
         made = made._replace(graph=made.graph | {number, *kept})
     each = memory.fresh(m, site, made._replace(flags=made.flags | {PLACEHOLDER}), "each")
@@ -432,7 +432,7 @@ def _save_layer(
     needs_weight = any(obj.requires_grad > 0 for obj in grads.tensors_in(m, [first]))
     if trainable:
         number = site * 8 + 7
-        m.module_saves[number] = function
+        m.needed.by_modules[number] = function
         if needs_weight and not autocasting.keeps_copies(m, row.name):
             part = () if row.name in _NEED_BIAS or set(row.parameters) != _PAIR else (Part("field", "weight"),)
             ids += saving.save(m, function, number, _parameters_of(site, name), part)

@@ -118,7 +118,7 @@ def call_method(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) 
         )
     rest = Arguments(arguments.positional[1:], arguments.keywords)
     if name in ("parameters", "named_parameters", "state_dict"):
-        m.asked.update(base.refs)
+        m.backward.asked.update(base.refs)
     if name == "state_dict":
         return _state_dict(m, base, event, text)
     if name == "load_state_dict":
@@ -236,7 +236,7 @@ def _call_other(m: Machine, base: Value, obj: Object, event: t.Invoke, arguments
     if m.state.mode.recording is not Fact.NO and obj.requires_grad is not Fact.NO:
         # `model.loss(batch)`: if backward is called on it, it goes through the network.
         number = event.site * 8 + 7
-        m.module_saves[number] = base
+        m.needed.by_modules[number] = base
         for ref in result.refs:
             made = m.state.object(ref)
             m.state.set_object(ref, made._replace(graph=made.graph | {number}))
@@ -260,7 +260,7 @@ def _state_dict(m: Machine, base: Value, event: t.Invoke, text: str) -> Value:
     made = Object(Kind.STATE_DICT, Sure.PROVEN, text=f"{text}.state_dict()", type="module", config=place)
     if m.state.object(base.refs[0]).kind is Kind.OPTIMIZER:
         made = made._replace(type="optimizer", flags=frozenset({OPTIMIZER_STATE}))
-        if base.refs[0] | 1 in m.optimizers and not base.marks:
+        if base.refs[0] | 1 in m.owners.optimizers and not base.marks:
             # It has been built here, and has not stepped yet: it has no state.
             return memory.fresh(m, event.site, made)
     whole = Value(tuple(sorted({*base.refs, *_children(m, base.refs[0])})), base.kind, None, base.marks, base.root)

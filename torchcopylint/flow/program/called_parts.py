@@ -21,13 +21,13 @@ def needs(m: Machine, number: int, written: Share) -> bool:
 
     A part that no `forward` on the way calls is not in it, nor is a layer that learns apart.
     """
-    kept = m.state.object(m.saved_objects[number])
+    kept = m.state.object(m.needed.objects[number])
     own = next((share for share in kept.shares if share.storage == written.storage), None)
     region = _region(m, written)
     if own is None or region[: len(own.region)] != own.region:
         return True
     below = region[len(own.region) :]
-    refs: tuple[int, ...] = (m.saved_objects[number],)
+    refs: tuple[int, ...] = (m.needed.objects[number],)
     for part in below[:MAX_PARTS]:
         if part.kind != "field" or not isinstance(part.value, str):
             break

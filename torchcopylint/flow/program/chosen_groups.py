@@ -30,8 +30,8 @@ class Taken(NamedTuple):
 
 def found(m: Machine) -> Iterator[ParameterTwice]:
     """The optimizers of a unit with such a pair of groups."""
-    for number in sorted(m.optimizers):
-        site = m.optimizers[number].site
+    for number in sorted(m.owners.optimizers):
+        site = m.owners.optimizers[number].site
         event = m.unit.definitions[m.index.calls[site]] if site in m.index.calls else None
         told = any(isinstance(fact, ParameterTwice) for fact in m.facts.get(site, ()))
         if isinstance(event, t.Call | t.Invoke) and event.arguments and not event.arguments[0].stars and not told:

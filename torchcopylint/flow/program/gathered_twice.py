@@ -26,8 +26,8 @@ MAX_STEPS = 6
 
 def found(m: Machine) -> Iterator[ParameterTwice]:
     """The optimizers of a unit that are given the parameters of every module of a row in which one stands twice."""
-    for number in sorted(m.optimizers):
-        site = m.optimizers[number].site
+    for number in sorted(m.owners.optimizers):
+        site = m.owners.optimizers[number].site
         event = m.unit.definitions[m.index.calls[site]] if site in m.index.calls else None
         if not isinstance(event, t.Call | t.Invoke) or not event.arguments:
             continue

@@ -37,7 +37,7 @@ CONSUMING = frozenset(
 
 def note_made(m: Machine, iterator: Value, site: int) -> None:
     """A generator was made."""
-    m.generators[iterator.refs[0] | 1] = site
+    m.holding.generators[iterator.refs[0] | 1] = site
     m.state.put(_key(iterator.refs[0]), None)
 
 
@@ -47,7 +47,7 @@ def note_expression(m: Machine, event: t.Collect) -> None:
     lazy = isinstance(made, t.Make) and made.kind == "iterator" and len(value.refs) == 1
     if not lazy or kind_of(m.value(event.item), m.state) is not Kind.PARAMETER:
         return
-    if value.refs[0] | 1 not in m.generators:
+    if value.refs[0] | 1 not in m.holding.generators:
         note_made(m, value, made.site if made is not None else event.site)
 
 
@@ -57,7 +57,7 @@ def note_bound(m: Machine, register: int, value: Value) -> None:
     made = m.unit.definitions[register] if register >= 0 else None
     if not isinstance(made, t.Load) or not made.name.startswith("%") or not is_generator(m, value):
         return
-    site = m.generators[value.refs[0] | 1]
+    site = m.holding.generators[value.refs[0] | 1]
     if any(bind.value >= 0 and _site_of(m, bind.value) == site for bind in m.index.binds.get(made.name, ())):
         m.state.put(_key(value.refs[0]), None)
 
@@ -69,7 +69,7 @@ def _site_of(m: Machine, register: int) -> int:
 
 def is_generator(m: Machine, value: Value) -> bool:
     """Whether a value is a generator of parameters."""
-    return bool(m.generators) and len(value.refs) == 1 and value.refs[0] | 1 in m.generators
+    return bool(m.holding.generators) and len(value.refs) == 1 and value.refs[0] | 1 in m.holding.generators
 
 
 def start_loop(m: Machine, register: int, value: Value, site: int) -> None:
@@ -77,7 +77,7 @@ def start_loop(m: Machine, register: int, value: Value, site: int) -> None:
     if isinstance(value.const, Started):
         if value.const.fact is not None:
             m.fact(value.const.fact)
-    elif m.generators or value.root.__class__ is tuple:
+    elif m.holding.generators or value.root.__class__ is tuple:
         fact = note_taken(m, value, site)
         if fact is not None or is_generator(m, value):
             m.set(register, value._replace(const=Started(fact)))
@@ -98,7 +98,7 @@ def _taken_again(m: Machine, value: Value, site: int) -> GeneratorReused | None:
     taken = m.state.get(_key(ref))
     before = taken if isinstance(taken, frozenset) else frozenset[int]()
     met = frozenset(one for one in before if not exclusion.exclude(m, one, site))
-    made = m.generators[ref | 1]
+    made = m.holding.generators[ref | 1]
     again = min(met, default=site) != site or (not _is_any_element(value) and _comes_round(m, made, site))
     if met and value.root is not None and again:
         fact = GeneratorReused(site, naming.key_text(m, value.root), made, min(met), True)

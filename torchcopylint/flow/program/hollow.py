@@ -113,7 +113,9 @@ def is_of_others(m: Machine, obj: Object) -> bool:
     or in a function that has returned it."""
     for _ in range(MAX_SHARES):
         networks = [
-            m.state.object(ref) for number in obj.graph & m.module_saves.keys() for ref in m.module_saves[number].refs
+            m.state.object(ref)
+            for number in obj.graph & m.needed.by_modules.keys()
+            for ref in m.needed.by_modules[number].refs
         ]
         if networks or BY_OTHERS in obj.flags:
             return not any(_is_known(m.world, network) for network in networks)

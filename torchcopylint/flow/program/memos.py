@@ -28,15 +28,15 @@ def take(m: Machine, unit: int, name: str, result: Value, site: int) -> Value:
     made = m.world.machines.get(unit)
     if made is None or not (_is_memoised(m, unit) or _fills_memo(made)):
         return result
-    if any(BLANK in made.state.object(ref).flags for value in made.returned for ref in value.refs):
+    if any(BLANK in made.state.object(ref).flags for value in made.results.returned for ref in value.refs):
         return result
     asked = _asked_for(m, unit, site) if _is_memoised(m, unit) else ""
-    known = m.memos.get(asked, ())
+    known = m.holding.memos.get(asked, ())
     if result.refs and known and all(m.state.get(ref) is not None for ref in known):
         # Whoever asks for the same gets the same, if this path has come by where it was made.
         return result._replace(refs=known)
     if asked:
-        m.memos[asked] = result.refs
+        m.holding.memos[asked] = result.refs
     for ref in result.refs:
         held = [ref]
         if m.state.object(ref).kind in CONTAINERS:

@@ -38,7 +38,7 @@ def _is_in(m: Machine, networks: Iterable[int], parts: wholes.Parts) -> bool:
 
 def _optimizers(m: Machine) -> Iterator[wholes.Parts]:
     """What each optimizer that the unit has built, or has worked with by now, was given."""
-    for built in m.optimizers.values():
+    for built in m.owners.optimizers.values():
         yield built.parts
     for event in m.index.of(t.Invoke):
         for ref in m.value(event.base).refs if event.name in _USES else ():

@@ -52,12 +52,12 @@ class Built(NamedTuple):
 def note_built(m: Machine, ref: int, given: Value, refs: Sequence[int], site: int, name: str) -> None:
     """An optimizer was built from `given`, whose parameters are `refs`."""
     parts = tuple(part for held in refs for part in wholes.parts_of(m.state.object(held)))
-    m.optimizers[ref | 1] = Built(site, parts)
-    m.groups_given[ref | 1] = given
+    m.owners.optimizers[ref | 1] = Built(site, parts)
+    m.owners.groups_given[ref | 1] = given
     m.state.put(_stale_key(ref), None)
     storages = {storage for storage, _ in parts}
-    for late in [number for number in m.unowned if number in storages]:
-        at = m.unowned.pop(late)
+    for late in [number for number in m.owners.unowned if number in storages]:
+        at = m.owners.unowned.pop(late)
         m.facts[at] = [fact for fact in m.facts.get(at, []) if not isinstance(fact, OptimizerStale)]
     for held in refs:
         _check_leaf(m, m.state.object(held), held, site, name)
@@ -70,16 +70,16 @@ def note_added(m: Machine, ref: int, group: Value, site: int) -> None:
     Where a part of a module has been replaced since, nobody knows.
     """
     m.state.put(_stale_key(ref), None)
-    given = m.groups_given.get(ref | 1)
-    if given is None or ref & 1 or m.replaced or site in m.index.on_arms or uses.loops_around(m, site):
+    given = m.owners.groups_given.get(ref | 1)
+    if given is None or ref & 1 or m.owners.replaced or site in m.index.on_arms or uses.loops_around(m, site):
         return
     together = m.number("groups of an optimizer", site)
     m.state.set_object(together, Object(Kind.LIST, Sure.PROVEN))
     groups = [value.refs for value in (*_groups_of(m, given, site), group) if len(value.refs) == 1]
     for number, refs in enumerate(groups):
         m.state.put_cell((together, f"[{number}]"), Cell(refs, Kind.DICT, None, site=site))
-    m.groups_given[ref | 1] = Value((together,), Kind.LIST)
-    wholes.check_twice(m, m.groups_given[ref | 1], site)
+    m.owners.groups_given[ref | 1] = Value((together,), Kind.LIST)
+    wholes.check_twice(m, m.owners.groups_given[ref | 1], site)
 
 
 def _groups_of(m: Machine, given: Value, site: int) -> list[Value]:
@@ -114,9 +114,9 @@ def note_field(m: Machine, event: t.StoreAttribute, value: Value, text: str) -> 
 
     Where the field is set once more, what it was set to before was a step on the way; on another arm, it is not.
     """
-    before, earlier = m.computed_fields.get(text, (-1, -1))
+    before, earlier = m.owners.computed_fields.get(text, (-1, -1))
     if before in m.facts and _holds(m, event, earlier):
-        del m.computed_fields[text]
+        del m.owners.computed_fields[text]
         m.facts[before] = [fact for fact in m.facts[before] if not isinstance(fact, NonleafKept)]
     if len(value.refs) != 1:
         return
@@ -130,7 +130,7 @@ def note_field(m: Machine, event: t.StoreAttribute, value: Value, text: str) -> 
         return
     when = next((share.when for share in obj.shares if share.when), "")
     source = naming.text_of(m, leaf.out)
-    m.computed_fields[text] = (event.site, value.refs[0])
+    m.owners.computed_fields[text] = (event.site, value.refs[0])
     m.fact(NonleafKept(event.site, text, made.site, source, when, "", min(obj.sure, Sure.PROVEN)))
 
 
@@ -191,7 +191,7 @@ def note_replaced(m: Machine, base: int, part: Part, value: Value, text: str, si
         # What a loop makes anew at each turn has one number, and the optimizer of this turn knows that of the last one.
         made = {share.storage | 1: share.site for share in new.shares}
         late = {one for one, at in made.items() if 0 <= at <= site and (at == site or uses.runs_before(m, at, site))}
-        known = [built for built in m.optimizers.values() if not all(built.site < made[one] for one in late)]
+        known = [built for built in m.owners.optimizers.values() if not all(built.site < made[one] for one in late)]
         note_part(m, base, part, text, new.sure, site, frozenset(made), among=known if late == set(made) else None)
 
 
@@ -216,21 +216,23 @@ def note_part(
     """A part of a module, or of what is found `within` it, is set to something with parameters, after an optimizer was
     built over that module: the optimizer does not know it. `own` are the storages of what is new, `among` the ones
     that may have been built over them, which is each optimizer if it is not said."""
-    m.replaced[site] = (base, part, text, sure)
-    if any(own & {one for one, _ in built.parts} for built in (m.optimizers.values() if among is None else among)):
+    m.owners.replaced[site] = (base, part, text, sure)
+    if any(
+        own & {one for one, _ in built.parts} for built in (m.owners.optimizers.values() if among is None else among)
+    ):
         return
     module = m.state.object(base)
     # What gets a module for one of its parts, and is itself a part of one, is a module.
     module = module._replace(sure=max(module.sure, Sure.LIKELY)) if is_inside_module(m, module) else module
     place = tuple((s.storage | 1, (*s.region, *within, part)) for s in module.shares if s.sure)
-    for number, built in sorted(m.optimizers.items()):
+    for number, built in sorted(m.owners.optimizers.items()):
         if not wholes.meet(m, place, built.parts):
             continue
-        m.lateness[site] = (text, built.site, min(sure, module.sure))
+        m.owners.lateness[site] = (text, built.site, min(sure, module.sure))
         _make_stale(m, number, site)
         if m.unit.name == "__init__" and _held_in_field(m, number):
-            name, made, known = m.lateness[site]
-            m.unowned.update(dict.fromkeys(own, site))
+            name, made, known = m.owners.lateness[site]
+            m.owners.unowned.update(dict.fromkeys(own, site))
             m.fact(OptimizerStale(site, name, site, made, "", known))
 
 
@@ -248,11 +250,11 @@ def note_taken_over(m: Machine, module: int, text: str, site: int) -> bool:
     """A module gets other tensors for all of its parameters. Returns whether an optimizer in use does not know them."""
     whole = tuple((share.storage | 1, share.region) for share in m.state.object(module).shares if share.sure)
     found = False
-    for number, built in sorted(m.optimizers.items()):
+    for number, built in sorted(m.owners.optimizers.items()):
         if wholes.meet(m, whole, built.parts):
             found = True
-            m.lateness[site] = (text, built.site, m.state.object(module).sure)
-            m.taken_over.add(site)
+            m.owners.lateness[site] = (text, built.site, m.state.object(module).sure)
+            m.owners.taken_over.add(site)
             _make_stale(m, number, site)
     return found
 
@@ -269,11 +271,13 @@ def note_rebound(m: Machine, before: Cell, value: Value, name: str, site: int) -
     if not anew and not _is_leaf_to_train(old):
         return
     own = {storage for storage, _ in wholes.parts_of(new)}
-    if any(own & {storage for storage, _ in built.parts} for built in m.optimizers.values()):
+    if any(own & {storage for storage, _ in built.parts} for built in m.owners.optimizers.values()):
         return
-    late = tuple(n for n, built in sorted(m.optimizers.items()) if wholes.meet(m, wholes.parts_of(old), built.parts))
+    late = tuple(
+        n for n, built in sorted(m.owners.optimizers.items()) if wholes.meet(m, wholes.parts_of(old), built.parts)
+    )
     if not anew and new.kind in TENSORS and new.requires_grad is Fact.NO:
-        m.left_leaves[value.refs[0] | 1] = (name, site, late, min(old.sure, new.sure))
+        m.owners.left_leaves[value.refs[0] | 1] = (name, site, late, min(old.sure, new.sure))
     elif anew or _is_leaf_to_train(new):
         _make_late(m, late, name, site, min(old.sure, new.sure))
 
@@ -283,7 +287,7 @@ def note_switched_on(m: Machine, ref: int) -> None:
 
     If its name is that of a leaf which an optimizer has, the optimizer goes on with the first one.
     """
-    left = m.left_leaves.get(ref | 1)
+    left = m.owners.left_leaves.get(ref | 1)
     if left is not None:
         name, site, late, sure = left
         _make_late(m, late, name, site, sure)
@@ -291,7 +295,7 @@ def note_switched_on(m: Machine, ref: int) -> None:
 
 def _make_late(m: Machine, optimizers: tuple[int, ...], name: str, site: int, sure: Sure) -> None:
     for number in optimizers:
-        m.lateness[site] = (name, m.optimizers[number].site, sure)
+        m.owners.lateness[site] = (name, m.owners.optimizers[number].site, sure)
         _make_stale(m, number, site)
 
 
@@ -354,7 +358,7 @@ def _holds_old_parts_alone(m: Machine, chain: Object) -> bool:
     storages = [share.storage for share in chain.shares if share.how is How.OWN]
     slots = [slot for storage in storages for slot in m.state.slot_names(storage) if slot[1].startswith("[")]
     held = [m.state.object(ref) for slot in slots for ref in m.state.refs_of(slot)]
-    known = [part for built in m.optimizers.values() for part in built.parts]
+    known = [part for built in m.owners.optimizers.values() for part in built.parts]
     new = [
         one
         for one in held
@@ -365,12 +369,12 @@ def _holds_old_parts_alone(m: Machine, chain: Object) -> bool:
 
 def note_used(m: Machine, optimizer: Value, site: int, text: str) -> None:
     """An optimizer steps, or is handed out: does it hold what the module holds now?"""
-    if not m.lateness or len(optimizer.refs) != 1:
+    if not m.owners.lateness or len(optimizer.refs) != 1:
         return
     late = m.state.get(_stale_key(optimizer.refs[0]))
     for stored in sorted(late) if isinstance(late, frozenset) else ():
-        name, made, sure = m.lateness[stored]
-        m.fact(OptimizerStale(site, name, stored, made, text, sure, stored in m.taken_over))
+        name, made, sure = m.owners.lateness[stored]
+        m.fact(OptimizerStale(site, name, stored, made, text, sure, stored in m.owners.taken_over))
 
 
 def _stale_key(ref: int) -> str:

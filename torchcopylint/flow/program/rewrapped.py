@@ -39,7 +39,7 @@ def found(m: Machine) -> Iterator[ModulePaired]:
         used = [
             one.site
             for one in m.index.of(t.Call)
-            if one.site > bound and naming.text_of(m, one.function) == source and one.site not in m.muted
+            if one.site > bound and naming.text_of(m, one.function) == source and one.site not in m.called.muted
         ]
         used += _called_together(m, name, other) if other else []
         if off and used:

@@ -69,14 +69,14 @@ def trains_nothing(m: Machine, obj: Object) -> bool:
 
 def note_whole(m: Machine, iterator: Value, text: str, one: Value) -> None:
     """An iterator over every parameter of a module was made."""
-    m.wholes[iterator.refs[0] | 1] = (Whole(text, parts_of(m.state.object(one.refs[0]))),)
+    m.owners.wholes[iterator.refs[0] | 1] = (Whole(text, parts_of(m.state.object(one.refs[0]))),)
 
 
 def note_taken(m: Machine, sources: Sequence[Value], made: Value) -> None:
     """A list was made of all that some containers hold, in turn; where they are parameters, of those themselves."""
     held = [_entries(m, source.refs[0]) if len(source.refs) == 1 else [] for source in sources]
-    if made.refs and any(source.refs and source.refs[0] | 1 in m.wholes for source in sources):
-        m.wholes[made.refs[0] | 1] = tuple(whole for wholes in held for whole in wholes)
+    if made.refs and any(source.refs and source.refs[0] | 1 in m.owners.wholes for source in sources):
+        m.owners.wholes[made.refs[0] | 1] = tuple(whole for wholes in held for whole in wholes)
 
 
 def note_put_together(m: Machine, parts: Sequence[tuple[Value, bool]], made: Value) -> None:
@@ -86,9 +86,9 @@ def note_put_together(m: Machine, parts: Sequence[tuple[Value, bool]], made: Val
         ref = value.refs[0] if len(value.refs) == 1 else None
         if ref is not None and (spread or m.state.object(ref).kind in TENSORS):
             found += _entries(m, ref)
-    m.wholes.pop(made.refs[0] | 1, None)
+    m.owners.wholes.pop(made.refs[0] | 1, None)
     if found:
-        m.wholes[made.refs[0] | 1] = tuple(found)
+        m.owners.wholes[made.refs[0] | 1] = tuple(found)
 
 
 def note_grown(m: Machine, target: Value, source: Value, site: int) -> None:
@@ -97,9 +97,9 @@ def note_grown(m: Machine, target: Value, source: Value, site: int) -> None:
         return
     ref = target.refs[0]
     obj = m.state.object(ref)
-    more = m.wholes.get(source.refs[0] | 1)
+    more = m.owners.wholes.get(source.refs[0] | 1)
     if more is not None and not ref & 1 and obj.kind is Kind.LIST and obj.owner in ("", LOCAL):
-        m.wholes[ref | 1] = (*_entries(m, ref), *more)
+        m.owners.wholes[ref | 1] = (*_entries(m, ref), *more)
 
 
 def check_twice(m: Machine, given: Value, site: int) -> None:
@@ -181,7 +181,7 @@ _GROWING = frozenset({"append", "extend", "insert"})
 
 
 def _entries(m: Machine, ref: int) -> list[Whole]:
-    wholes = m.wholes.get(ref | 1)
+    wholes = m.owners.wholes.get(ref | 1)
     if wholes is not None:
         return list(wholes)
     obj = m.state.object(ref)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import (
@@ -18,27 +18,20 @@ from torchcopylint.flow.facts import (
     InferenceMisused,
     LeafWritten,
     RequiresGradRefused,
-    Saved,
     ViewRefused,
-    Write,
 )
 from torchcopylint.flow.graphs import last_turn
 from torchcopylint.flow.graphs.runs import Runs
-from torchcopylint.flow.model import MAX_TURNS, UNKNOWN, Cell, Fact, Key, Kind, Object, Part, Region, Slot, Sure, Value
+from torchcopylint.flow.model import MAX_TURNS, UNKNOWN, Cell, Key, Object, Value
+from torchcopylint.flow.running import noted
 from torchcopylint.flow.tapes import after_turns, come_round, converted, quiet_ends, shown_errors, turns
 from torchcopylint.flow.tapes.settling import has_settled
-from torchcopylint.flow.values.state import ALIVE, Delta, Mode, State
+from torchcopylint.flow.values.state import ALIVE, Delta, State
 from torchcopylint.knowledge import table
 
 if TYPE_CHECKING:
-    from torchcopylint.base.finding import Role
-    from torchcopylint.flow.facts import Accumulated, FieldKeepsGraph, Inside, Place, Relation
+    from torchcopylint.flow.facts import Relation, Write
     from torchcopylint.flow.files.world import World
-    from torchcopylint.flow.graphs.gathered import Gathered
-    from torchcopylint.flow.program.ownership import Built
-    from torchcopylint.flow.program.wholes import Whole
-    from torchcopylint.flow.storages.reading import Chain
-    from torchcopylint.flow.tapes.left import Left
 
 T = TypeVar("T")
 _REFUSED = (BackwardAgain, Clobbered, InferenceMisused, LeafWritten, RequiresGradRefused, ViewRefused)
@@ -64,18 +57,6 @@ class LoopFrame:
     continues: list[Delta] = field(default_factory=list)
 
 
-class PutOn(NamedTuple):
-    """An object that was put on the storages of another, which is named `source`, at some site.
-
-    `owner` is the object that has the other one in a field, or -1.
-    """
-
-    ref: int
-    storages: frozenset[int]
-    source: str
-    owner: int = -1
-
-
 class Machine:
     """One unit being run. See the module."""
 
@@ -86,136 +67,39 @@ class Machine:
         self.state = state
         self.facts: dict[int, list[Relation]] = {}
         self.writes: dict[int, Write] = {}
-        self.pairs: set[tuple[str, str, str]] = set()
-        self.gathered: dict[int, tuple[int, Accumulated]] = {}
-        self.gathered_by_calls: dict[int, tuple[tuple[Gathered, ...], bool]] = {}
-        self.gathered_of: dict[int, frozenset[int]] = {}
-        """The graphs of networks on which what is gathered at a site hangs."""
-        self.loaded_fields: set[tuple[str, str]] = set()
-        self.tied: dict[tuple[int, int], int] = {}
-        self.called_fields: dict[tuple[str, str], dict[Fact, int]] = {}
-        self.switched: set[int] = set()
-        self.switched_tensors: set[int] = set()
-        self.thawed: set[int] = set()
-        self.frozen: set[int] = set()
-        self.copied_from: dict[int, frozenset[int]] = {}
-        self.replaced: dict[int, tuple[int, Part, str, Sure]] = {}
-        self.first_turn = False
-        self.first_hits: dict[int, tuple[frozenset[int], dict[int, Chain]]] = {}
-        self.saves: dict[int, Saved] = {}
-        self.saved_in_loop: list[int] = []
-        self.saved_objects: dict[int, int] = {}
         self.gaps: list[tuple[str, int]] = []
-        self.returned: list[Value] = []
-        self.yielded: dict[int, Value] = {}
-        # Parameters that a test says to be no tensors, on some path, and those that come back on such paths only.
-        self.tested_arguments: set[str] = set()
-        self.perhaps_without_graph = False
-        """Whether gradients are computed of which only who calls knows whether they have a graph."""
-        self.returned_otherwise: frozenset[str] = frozenset()
-        self.exits: list[Delta] = []
         self.steps = 0
-        # What events tell one another, by register or by site.
-        self.data_reads: dict[int, int] = {}
-        self.evidence: dict[int, frozenset[str]] = {}
-        self.pure_calls: dict[int, tuple[str, str, bool, Sure]] = {}
-        self.dropped: dict[int, list[int]] = {}
-        self.mode_factories: set[int] = set()
-        self.modes_before: dict[int, Mode] = {}
-        self.entered: dict[int, Mode] = {}
-        self.chains: dict[int, dict[int, Chain]] = {}
-        self.certain_storages: dict[int, frozenset[int]] = {}
-        self.regions: dict[int, dict[int, Region]] = {}
-        self.roots: dict[int, tuple[int, str]] = {}
-        self.root_keys: dict[int, Key | None] = {}
-        self.cuts: dict[int, bool] = {}
-        self.unrecorded: set[int] = set()
-        self.region_names: dict[str, set[int]] = {}
-        self.initial_fields: dict[str, Slot] = {}
-        self.written_before: dict[int, dict[int, frozenset[int]]] = {}
-        self.module_saves: dict[int, Value] = {}
-        self.reached: set[int] = set()
-        self.reached_since: set[int] | None = None
-        self.asked: set[int] = set()
-        self.reaches_unknown = True
-        self.flights: dict[int, str] = {}
-        self.queues: dict[int, tuple[int, str]] = {}
-        self.shallow_of: dict[int, int] = {}
-        """What a dictionary is a copy of, of which nobody knows what stands in it: there stands the same in both."""
-        self.saved_fields: dict[tuple[int, int], Region] = {}
-        self.dirty: dict[int, int] = {}
-        self.marked_alone: set[int] = set()
-        self.kept_for_backward: list[int] = []
-        self.hooks: dict[int, int] = {}
-        self.met: set[tuple[int, int]] = set()
-        self.met_alike: dict[tuple[int, int], frozenset[int]] = {}
-        """The same, where a write hits one of several things that the turns of a loop have made at one site: the
-        numbers of what has been kept of them all."""
-        self.in_evaluation: set[int] = set()
-        self.tables: dict[int, tuple[int, bool]] = {}
-        self.memos: dict[str, tuple[int, ...]] = {}
-        self.renewed: dict[str, Kind] = {}
-        self.exchanged: dict[tuple[int, str], tuple[bool, Kind, bool]] = {}
-        """The fields that calls set anew of objects of which the unit itself has not looked at that field: whether they
-        do so always, of which kind it is then, and whether that is no object."""
-        self.given_memory: dict[int, tuple[int, str]] = {}
-        self.generators: dict[int, int] = {}
-        self.optimizers: dict[int, Built] = {}
-        self.groups_given: dict[int, Value] = {}
-        self.wholes: dict[int, tuple[Whole, ...]] = {}
-        self.taken_over: set[int] = set()
-        self.lateness: dict[int, tuple[str, int, Sure]] = {}
-        self.unowned: dict[int, int] = {}
-        self.left_leaves: dict[int, tuple[str, int, tuple[int, ...], Sure]] = {}
-        self.computed_fields: dict[str, tuple[int, int]] = {}
-        self.rebound: dict[int, tuple[int, str, Sure]] = {}
-        self.taken_away: set[int] = set()
-        self.argument_writes: dict[int, tuple[int, str, bool, str, tuple[str, ...]]] = {}
-        self.graph_writes: set[int] = set()
-        """The calls in which autograd sees a write."""
-        self.part_writes: dict[int, tuple[int, str, tuple[str, ...]]] = {}
-        self.gradients: set[int] = set()
-        self.unexplained_gradients: set[int] = set()
         self.runs = Runs()
-        self.left_at: dict[int, Left] = {}
-        """What calls leave in fields, and go on from on the next call, by the sites of the calls."""
-        self.left_by: set[int] = set()
-        """The sites of the calls that leave something computed in a field."""
-        self.kept_fields: dict[int, tuple[FieldKeepsGraph, Value]] = {}
-        self.kept_on_context: dict[int, tuple[str, list[Value]]] = {}
-        self.guards = 0
-        self.casting = 0
-        """Around how many blocks of autocast stand."""
-        self.on_purpose = 0
-        self.failing = 0
+        self.hits = noted.Hits()
+        self.needed = noted.Needed()
+        self.gathering = noted.Gathering()
+        self.switches = noted.Switches()
+        self.backward = noted.Backward()
+        self.owners = noted.Owners()
+        self.blocks = noted.Blocks()
+        self.custom = noted.Custom()
+        self.results = noted.Results()
+        self.called = noted.Called()
+        self.fields = noted.Fields()
+        self.shown = noted.Shown()
+        self.holding = noted.Holding()
         self.lane = 0
         # While one of several kinds of objects that a receiver may be is worked on: those objects, and the others.
         self.beside: tuple[frozenset[int], tuple[int, ...]] = (frozenset(), ())
         # What the same call has returned for the ones that were worked on before.
         self.returned_beside: set[int] = set()
-        self.elsewhere: dict[int, tuple[Place, ...]] = {}
-        self.lent_at: set[int] = set()
-        """Where what is returned came to share memory with what the unit was passed."""
-        self.inside: dict[tuple[int, Role], dict[tuple[int | str, Inside], None]] = {}
-        self.perhaps_written: set[int] = set()
-        self.put_on: dict[int, PutOn] = {}
         # A glance runs each loop once: what is found is not settled, and `cut_short` says so.
         self.glancing = False
         self.cut_short = False
         # A run for some calls, or with helpers in it: what it shows is no news of the unit as a whole.
         self.partial = False
-        self.trains = False
-        self.calls_trainer = False
-        self.has_no_grad = False
-        self.over_returned: dict[int, int] = {}
-        self.muted: set[int] = set()
-        """The sites where networks were called while nothing was recorded."""
+        self.first_turn = False
+        self.started: dict[str, turns.Started] = {}
         self._numbers: dict[tuple[object, ...], int] = {}
         self._made_by: dict[int, list[int]] = {}
         self._loops: list[LoopFrame] = []
         self._heads: dict[int, Delta] = {}
         self._renewed: dict[int, list[str]] = {}
-        self.started: dict[str, turns.Started] = {}
         self._saved_by: dict[int, set[int]] = {}
         self._level = 0
 
@@ -225,8 +109,8 @@ class Machine:
         """Run the whole unit; afterwards the state is the join of every way out of it."""
         self._level = self.state.fork()
         self.run(self.unit.tape)
-        self.exits.append(self.state.take())
-        self.state.merge(self.exits)
+        self.results.exits.append(self.state.take())
+        self.state.merge(self.results.exits)
 
     def run(self, tape: t.Tape) -> None:
         """Run a tape; what cannot be reached is not run."""
@@ -243,18 +127,18 @@ class Machine:
 
     def leave(self) -> None:
         """The unit returns here."""
-        self.exits.append(self.state.capture(self._level))
+        self.results.exits.append(self.state.capture(self._level))
         self.state.die()
 
     def branch(self, event: t.Branch) -> None:
         """Run each arm from the same state; join what they end with."""
         deltas, saved = [], []
         for arm in event.arms:
-            before = len(self.saved_in_loop)
+            before = len(self.needed.in_loop)
             self.state.fork()
             self.run(arm)
             deltas.append(self.state.take())
-            saved.append(set(self.saved_in_loop[before:]))
+            saved.append(set(self.needed.in_loop[before:]))
         if self._loops and any(saved):
             everything = set[int]().union(*saved)
             deltas = [last_turn.on_other_arms(self, d, everything - own) for d, own in zip(deltas, saved, strict=True)]
@@ -291,7 +175,7 @@ class Machine:
         # Of an inner loop as well, the first turn is one of an outer loop's first turn.
         self.first_turn = event.site not in self._heads and (outer or not self._loops)
         self._loops.append(frame)
-        before = len(self.saved_in_loop)
+        before = len(self.needed.in_loop)
         carried = self.index.carried(event)
         refused: list[Relation] = []
         for _ in range(1 if self.glancing else MAX_TURNS):
@@ -323,7 +207,7 @@ class Machine:
         self.first_turn, self.started = outer, outside
         after_turns.state_again(self, refused)
         self._heads[event.site] = state.capture(entry)
-        self._saved_by[event.site] = set(self.saved_in_loop[before:])
+        self._saved_by[event.site] = set(self.needed.in_loop[before:])
         left = after_turns.given_graphs(self, event.site, ends)
         state.fork()
         state.apply(ended)
@@ -392,13 +276,13 @@ class Machine:
         level = state.fork()
         last = quiet_ends.begin(event.body)
         shown = shown_errors.is_shown(self, event)
-        self.guards += bool(event.handlers)
-        self.on_purpose += shown
+        self.blocks.guards += bool(event.handlers)
+        self.blocks.on_purpose += shown
         self.run(event.body[:last])
         raised = state.capture(level)
         self.run(event.body[last:])
-        self.on_purpose -= shown
-        self.guards -= bool(event.handlers)
+        self.blocks.on_purpose -= shown
+        self.blocks.guards -= bool(event.handlers)
         body = state.take()
         deltas = []
         for handler in event.handlers:
@@ -475,11 +359,11 @@ class Machine:
     def note_evidence(self, value: Value, names: frozenset[str]) -> None:
         """These attributes or methods showed what a value's objects are."""
         for ref in value.refs:
-            self.evidence[ref | 1] = self.evidence.get(ref | 1, frozenset()) | names
+            self.shown.evidence[ref | 1] = self.shown.evidence.get(ref | 1, frozenset()) | names
 
     def fact(self, fact: Relation) -> None:
         """Keep a fact, at its own site; what torch refuses not where that is what the program is there to show."""
-        if self.on_purpose and isinstance(fact, _REFUSED):
+        if self.blocks.on_purpose and isinstance(fact, _REFUSED):
             return
         found = self.facts.setdefault(fact.site, [])
         if fact not in found:

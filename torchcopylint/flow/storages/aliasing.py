@@ -44,7 +44,7 @@ def note_met(
     first, second = modules
     given = _parameter_of(m, first), _parameter_of(m, second)
     if all(given) and given[0] != given[1]:
-        m.pairs.add((*given, form))
+        m.fields.pairs.add((*given, form))
     elif form == AVERAGE and any(given):
         # A running average of what each call is given.
         field, parameter = field_of(m, second if given[0] else first), given[0] or given[1]
@@ -54,7 +54,7 @@ def note_met(
         # What a state is loaded into is a module, or an optimizer, whatever else is known of it.
         one_field, other_field = _held_by(m, first or frozenset(one.refs)), _held_by(m, second)
         if one_field and other_field:
-            m.loaded_fields.add((one_field, other_field))
+            m.fields.loaded.add((one_field, other_field))
     if not first or not second:
         # One of several pairs, as in `for target, net in pairs`: any of one side may meet any of the other.
         for field in _fields_behind(m, one, MAX_DEPTH):
@@ -82,7 +82,7 @@ def note_met(
 
 def _note_tied_pair(m: Machine, first: frozenset[int], second: frozenset[int], site: int, form: str) -> None:
     """Two modules meet of which one has been given all parameters of the other."""
-    for (target, source), tied in m.tied.items():
+    for (target, source), tied in m.fields.tied.items():
         if {frozenset({target}), frozenset({source})} == {first, second}:
             names = m.state.object(target).text, m.state.object(source).text
             m.fact(ModulePaired(site, *names, tied, form, m.state.object(source).sure))
@@ -256,7 +256,7 @@ def aliased_fields(m: Machine) -> list[FieldAliased]:
         if cell is not None and cell.refs and slot[1].startswith("."):
             held.setdefault(cell.refs, []).append((cell.site, slot[1][1:]))
     found = list(_handed_fields(m, held)) if m.unit.name == "__init__" else []
-    for (target, copied_from), site in m.tied.items():
+    for (target, copied_from), site in m.fields.tied.items():
         one, other = _held_by(m, frozenset({target})), _held_by(m, frozenset({copied_from}))
         if one and other:
             found.append(FieldAliased(one, other, site, m.state.object(copied_from).sure, m.unit.name, only=True))
@@ -370,7 +370,7 @@ def _makes_apart(m: Machine, initial: int, field: str, source: str) -> bool:
     if _is_deep_copy(made, field, source):
         return True
     me = made.number("argument", made.unit.first)
-    if (field, source) in made.loaded_fields:
+    if (field, source) in made.fields.loaded:
         return True
     one, other = made.state.refs_of((me, f".{field}")), made.state.refs_of((me, f".{source}"))
     if len(one) != 1 or len(other) != 1 or one == other:

@@ -59,9 +59,9 @@ def note_field(m: Machine, slot: Slot, item: Value, site: int) -> None:
     On its own, or in a tuple, a dictionary or a record.
     """
     container = m.state.object(slot[0])
-    if container.owner != FIELD or not m.initial_fields:
+    if container.owner != FIELD or not m.fields.initial:
         return
-    fields = {m.number("slot", key): key for key in m.initial_fields.values()}
+    fields = {m.number("slot", key): key for key in m.fields.initial.values()}
     for leaf in _parts_of(m, Cell(item.refs, item.kind), MAX_DEPTH):
         obj = m.state.object(leaf)
         # What a module has in a field is a part of it, too.
@@ -243,7 +243,7 @@ def _overwritten(
         write = m.writes.get(mark.write)
         if write is None or mark.own or mark.late or write.form in ("assign", "gradient"):
             continue
-        if share.storage not in m.certain_storages[mark.write]:
+        if share.storage not in m.hits.certain_storages[mark.write]:
             continue
         if mark.write == share.site and any(PICKED in m.state.object(ref).flags for ref in cell.refs):
             # What each call writes is what it returns, and the next is asked for another part.
@@ -252,7 +252,7 @@ def _overwritten(
             continue
         if _is_parted(m, earlier, share, mark):
             continue
-        if overlap(m.regions[mark.write].get(share.storage | 1, ()), sat_on.region) is Fact.YES:
+        if overlap(m.hits.regions[mark.write].get(share.storage | 1, ()), sat_on.region) is Fact.YES:
             return mark
     return None
 
@@ -289,7 +289,7 @@ def _is_parted(m: Machine, earlier: Cell, share: Share, mark: Mark) -> bool:
 
     return any(
         m.writes[other.write].form == "assign"
-        and share.storage in m.certain_storages[other.write]
+        and share.storage in m.hits.certain_storages[other.write]
         and turn(other.write) < turn(mark.write)
         for other in earlier.marks
     )

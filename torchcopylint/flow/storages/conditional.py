@@ -20,7 +20,7 @@ def note_write(m: Machine, value: Value, write: Write) -> None:
         if obj.kind not in TENSORS:
             continue
         for share in obj.shares:
-            if share.sure or share.storage not in m.certain_storages[write.site]:
+            if share.sure or share.storage not in m.hits.certain_storages[write.site]:
                 continue
             chain = tuple(link for _, link in reading.chain_of(m, ref, share))
             when = reading.condition_of(chain)

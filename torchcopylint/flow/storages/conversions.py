@@ -236,7 +236,7 @@ def _window(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: st
         if form != "negative" or not _is_turned_on_a_path(m, value, since, event.site):
             return
         sure = min(sure, Sure.LIKELY)
-    if form == "negative" and m.guards:
+    if form == "negative" and m.blocks.guards:
         return
     if form == "readonly" and (m.dotted_of(event) not in WINDOWS or "dtype" in arguments.keywords):
         return
@@ -351,7 +351,8 @@ def _is_declared(m: Machine, refs: tuple[int, ...]) -> bool:
     """Whether an argument is a tensor by what the function says of it, and neither by a test nor by what is passed."""
     given = [(ref, obj) for ref in refs if (obj := m.state.object(ref)).owner == ARGUMENT]
     return any(
-        TESTED not in obj.flags and SURELY_PASSED not in m.evidence.get(ref | 1, frozenset()) for ref, obj in given
+        TESTED not in obj.flags and SURELY_PASSED not in m.shown.evidence.get(ref | 1, frozenset())
+        for ref, obj in given
     )
 
 

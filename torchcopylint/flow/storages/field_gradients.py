@@ -21,7 +21,7 @@ _ZEROING = "zero_grad(set_to_none=False)"
 
 def found(m: Machine) -> Iterator[GradientKept]:
     """What a method keeps so. Nothing where somebody drops gradients: those that are kept may be let go."""
-    if m.unit.owner < 0 or not m.gradients or m.world.class_kind(m.unit.owner)[0] is Kind.OPTIMIZER:
+    if m.unit.owner < 0 or not m.backward.gradients or m.world.class_kind(m.unit.owner)[0] is Kind.OPTIMIZER:
         return
     stores = [event for event in m.index.of(t.StoreAttribute) if is_self(m, event.base) and _keeps_gradients(m, event)]
     if not stores or zeroing.dropped_for(m.world, m.unit.owner):
@@ -36,7 +36,7 @@ def found(m: Machine) -> Iterator[GradientKept]:
 
 def _keeps_gradients(m: Machine, event: t.StoreAttribute) -> bool:
     """Whether a field is set to a gradient that the unit has looked at, or to a list or dictionary of nothing else."""
-    cells = (m.state.refs_of((ref, ".grad")) for ref in m.gradients)
+    cells = (m.state.refs_of((ref, ".grad")) for ref in m.backward.gradients)
     held = {one | 1 for refs in cells for one in refs}
     value = m.value(event.value)
     refs: tuple[int, ...] = value.refs if len(value.refs) == 1 else ()

@@ -46,7 +46,7 @@ def called_modules(units: Iterable[t.Unit]) -> frozenset[tuple[int, str]]:
 
 def put_back(m: Machine) -> tuple[str, ...]:
     """The fields of `self`, as they were before the method, that it loads into a module as a state dict."""
-    if m.unit.owner < 0 or not m.initial_fields:
+    if m.unit.owner < 0 or not m.fields.initial:
         return ()
     loads = [event for event in m.index.of(t.Invoke) if event.name == "load_state_dict" and event.arguments]
     fields = [
@@ -95,7 +95,7 @@ def field_of(m: Machine, register: int, set_here: Collection[str] = ()) -> str:
     for _ in range(MAX_STEPS):
         event = m.unit.definitions[register] if register >= 0 else None
         if event.__class__ is t.Attribute:
-            known = event.name in m.initial_fields or event.name in set_here or event.name == "param_groups"
+            known = event.name in m.fields.initial or event.name in set_here or event.name == "param_groups"
             if known and uses.is_self(m, event.base):
                 return event.name
             if event.name not in ("data", "param_groups"):

@@ -10,7 +10,8 @@ from torchcopylint.flow.tapes import uses
 
 if TYPE_CHECKING:
     from torchcopylint.flow.facts import DataShared
-    from torchcopylint.flow.running.machine import Machine, PutOn
+    from torchcopylint.flow.running.machine import Machine
+    from torchcopylint.flow.running.noted import PutOn
 
 
 def to_new_object(m: Machine, fact: DataShared) -> bool:
@@ -51,7 +52,7 @@ def to_caller(m: Machine, put: PutOn) -> bool:
     made = m.state.object(put.ref)
     if made.kind is not Kind.PARAMETER or made.requires_grad is not Fact.NO or made.owner == FIELD:
         return False
-    return any(put.ref in value.refs for value in m.returned)
+    return any(put.ref in value.refs for value in m.results.returned)
 
 
 def is_dropped(m: Machine, fact: DataShared) -> bool:

@@ -35,7 +35,7 @@ def note_stored(m: Machine, event: t.StoreAttribute, ref: int, value: Value) -> 
         return
     sure = min(*(obj.sure for obj in carrying), _known(m, owner, event.name), _recorded(m))
     name = f"{m.unit.first}.{event.name}"
-    m.kept_fields[event.site] = (
+    m.fields.kept[event.site] = (
         FieldKeepsGraph(event.site, name, naming.spelling(m, event.value), "update", -1, m.state.mode.assumed, sure),
         value,
     )
@@ -52,13 +52,13 @@ def note_written(m: Machine, target: Value, source: str, site: int) -> None:
         return
     sure = min(_recorded(m), _known(m, m.state.object(root[0]), name), *(m.state.object(r).sure for r in target.refs))
     text = naming.key_text(m, root)
-    m.kept_fields[site] = (FieldKeepsGraph(site, text, source, "written", -1, m.state.mode.assumed, sure), target)
+    m.fields.kept[site] = (FieldKeepsGraph(site, text, source, "written", -1, m.state.mode.assumed, sure), target)
 
 
 def found(m: Machine) -> list[Relation]:
     """What fields still hold with a graph once a unit has been run, and whether backward has run over it by then."""
     relations: list[Relation] = []
-    for fact, value in (m.kept_fields[site] for site in sorted(m.kept_fields)):
+    for fact, value in (m.fields.kept[site] for site in sorted(m.fields.kept)):
         objects = [m.state.object(ref) for ref in value.refs]
         kept = all(obj.requires_grad > 0 for obj in objects) or _is_written_in_training(m, fact, objects)
         if kept and _still_held(m, fact.name, value) and fact.sure > Sure.NOT:

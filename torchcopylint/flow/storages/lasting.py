@@ -28,7 +28,7 @@ def settled(m: Machine, fact: Relation) -> Relation:
     result at the end. And one about a collection: whether others have it."""
     if isinstance(fact, Collected) and not fact.outside:
         # Who gets the list may look at what it holds.
-        returned = {m.state.object(ref).text for value in m.returned for ref in value.refs}
+        returned = {m.state.object(ref).text for value in m.results.returned for ref in value.refs}
         return fact._replace(outside=bool(fact.container) and fact.container in returned)
     if not isinstance(fact, Constructed) or fact.temporary or fact.kind not in (Kind.ARRAY, *TENSORS):
         return fact
@@ -47,7 +47,7 @@ def is_legacy(function: str) -> bool:
 
 def _lasts(m: Machine, site: int) -> bool:
     result = _taken_from(m, site)
-    returned = {ref | 1 for value in m.returned for ref in value.refs if _is_of_something_kept(m, ref)}
+    returned = {ref | 1 for value in m.results.returned for ref in value.refs if _is_of_something_kept(m, ref)}
     for ref in list(returned):
         obj = m.state.object(ref & ~1)
         if obj.kind in CONTAINERS:

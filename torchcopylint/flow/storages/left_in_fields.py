@@ -25,10 +25,10 @@ def found(m: Machine) -> Iterator[FieldsTwins]:
     where one number is less than another, or some method puts it back. And if nobody sets the first anew, or the method
     writes it in place itself.
     """
-    if m.unit.owner < 0 or not m.unit.parameters or m.unit.name == "__init__" or not m.initial_fields:
+    if m.unit.owner < 0 or not m.unit.parameters or m.unit.name == "__init__" or not m.fields.initial:
         return
     me = m.number("argument", m.unit.first)
-    fields = {m.number("slot", slot): name for name, slot in m.initial_fields.items() if slot[0] == me}
+    fields = {m.number("slot", slot): name for name, slot in m.fields.initial.items() if slot[0] == me}
     for slot in m.state.slot_names(me):
         cell = m.state.cell(slot)
         for ref, site in _left_in(m, cell, slot[1][1:]) if cell is not None and slot[1].startswith(".") else ():

@@ -26,12 +26,12 @@ MAX_EXPRESSION = 30
 
 def found(m: Machine) -> Iterator[ReadInFlight]:
     """The first look of another method of the class at each such copy, if nobody in the file waits for anything."""
-    if not m.flights or m.unit.owner < 0 or not m.unit.parameters:
+    if not m.holding.flights or m.unit.owner < 0 or not m.unit.parameters:
         return
     for field, copy in sorted(_left(m)):
         look = min(_looks(m, field), key=lambda one: one[0], default=None)
         if look is not None and not _waits_somewhere(m):
-            yield ReadInFlight(copy, m.flights[copy], look[1], look[0], elsewhere=True)
+            yield ReadInFlight(copy, m.holding.flights[copy], look[1], look[0], elsewhere=True)
 
 
 def _left(m: Machine) -> set[tuple[str, int]]:
@@ -47,7 +47,7 @@ def _left(m: Machine) -> set[tuple[str, int]]:
         under_way = [
             mark.write
             for mark in marks
-            if mark.write in m.flights
+            if mark.write in m.holding.flights
             and not m.state.get(f"@landed{mark.write}")
             and not m.state.get(f"@anywhere{mark.write}")
         ]

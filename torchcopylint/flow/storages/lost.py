@@ -72,7 +72,7 @@ def note_parameter(m: Machine, event: t.StoreAttribute, ref: int, obj: Object, v
     new = [m.state.object(held) for held in value.refs]
     if any(one.kind is not Kind.TENSOR or one.sure < Sure.LIKELY or ITSELF in one.flags for one in new):
         return
-    if any(held | 1 in m.evidence for held in value.refs):
+    if any(held | 1 in m.shown.evidence for held in value.refs):
         # Known by its use, which is that of a parameter as well.
         return
     sure = min(_is_registered(m, ref, obj, event), *(one.sure for one in new))

@@ -149,7 +149,7 @@ def by_constructor(world: World) -> set[int]:
             (kept[f.field], kept[f.other], f.form) for f in met if not f.handed and {f.field, f.other} <= kept.keys()
         }
         if not pairs <= set(summary.pairs):
-            world.machines[initial].pairs |= pairs
+            world.machines[initial].fields.pairs |= pairs
             world.tell(initial, summary._replace(pairs=tuple(sorted(pairs | set(summary.pairs)))))
             loads = {unit.number for unit in world.program.units for e in unit.definitions if _loads(e, info.name)}
             makers |= loads & world.machines.keys() - {0}

@@ -74,9 +74,9 @@ def _with_graph_of_its_own(m: Machine, made: Object, place: int) -> Object:
         number: runs.branch(m, number, place) for number in made.graph | made.saved if _is_made_in(m, number, around)
     }
     for number, branch in own.items():
-        if number in m.saves:
-            m.saves[branch] = m.saves[number]
-            m.saved_objects[branch] = m.saved_objects[number]
+        if number in m.needed.saves:
+            m.needed.saves[branch] = m.needed.saves[number]
+            m.needed.objects[branch] = m.needed.objects[number]
             spoilt = m.state.get(f"@spoilt{number}")
             m.state.put(f"@spoilt{branch}", spoilt if isinstance(spoilt, frozenset) else frozenset())
     saved = frozenset(own.get(number, number) for number in made.saved)

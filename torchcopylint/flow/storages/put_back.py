@@ -23,5 +23,5 @@ def note(m: Machine, slot: Slot, value: Value, site: int, text: str) -> None:
         return
     written = {mark.write for mark in value.marks if not mark.own}
     put_aside = m.state.object(value.refs[0]).kind in BUFFERS
-    if put_aside and any(m.root_keys.get(write) == slot for write in written):
+    if put_aside and any(m.hits.root_keys.get(write) == slot for write in written):
         reading.read(m, value, site, _RESTORING, text)

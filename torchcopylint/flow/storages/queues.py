@@ -45,7 +45,7 @@ def make(m: Machine, site: int, name: str) -> Value:
 
 def put(m: Machine, ref: int, item: Value, site: int, name: str) -> None:
     """Something is put into a queue: `name` is how the code calls it."""
-    m.queues[ref] = (site, name)
+    m.holding.queues[ref] = (site, name)
     slots.bind_slot(m, (ref, ANY_ELEMENT), item, site, weak=True)
 
 
@@ -57,13 +57,13 @@ def answered(m: Machine, name: str) -> None:
 
 def forget(m: Machine) -> None:
     """Everything that was sent has been taken care of."""
-    for ref in m.queues:
+    for ref in m.holding.queues:
         slots.clear(m, ref)
 
 
 def note_write(m: Machine, write: Write) -> None:
     """State a fact for each queue that holds the memory which a write has just changed."""
-    for ref, (site, name) in m.queues.items():
+    for ref, (site, name) in m.holding.queues.items():
         cell = m.state.cell((ref, ANY_ELEMENT))
         if cell is None or _is_answered(m, site, write.site):
             continue
@@ -86,9 +86,9 @@ def _is_answered(m: Machine, sent: int, written: int) -> bool:
 
 def _hits(m: Machine, write: Write, share: Share) -> bool:
     # What a loop's earlier turn made has an odd number, and this turn writes another one.
-    if not share.sure or share.when or share.storage & 1 or share.storage not in m.certain_storages[write.site]:
+    if not share.sure or share.when or share.storage & 1 or share.storage not in m.hits.certain_storages[write.site]:
         return False
-    return overlap(m.regions[write.site].get(share.storage | 1, ()), share.region) is Fact.YES
+    return overlap(m.hits.regions[write.site].get(share.storage | 1, ()), share.region) is Fact.YES
 
 
 def _tensors(m: Machine, cell: Cell, depth: int) -> Iterator[int]:

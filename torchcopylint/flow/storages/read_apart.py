@@ -62,7 +62,7 @@ def _is_of_next_index(m: Machine, fact: ReadAfter, site: int) -> bool:
         return False
     if site > fact.write and not _turns_back(m, fact.write, site) and not m.index.arms.are_apart(fact.write, site):
         return False
-    parts = zip(m.regions[fact.write].get(fact.place[0], ()), fact.place[1], strict=False)
+    parts = zip(m.hits.regions[fact.write].get(fact.place[0], ()), fact.place[1], strict=False)
     names = [str(one.value) for one, other in parts if one == other and one.kind == "name"]
     if not any(_counts(m, name, around) for name in names):
         return False
@@ -97,7 +97,7 @@ def _on_other_ways(m: Machine, fact: ReadAfter, site: int) -> bool:
     """Whether what is read at a site has come to share memory where a condition holds that does not hold there, or with
     another element than the one that was written."""
     # A loop may have found the same place under another index than is written there: the first is the last at first.
-    texts = (naming.key_text(m, m.root_keys.get(fact.write)), m.writes[fact.write].name)
+    texts = (naming.key_text(m, m.hits.root_keys.get(fact.write)), m.writes[fact.write].name)
     if any(_is_same_place(fact.name, text) for text in texts) or _are_two_entries(m, fact):
         return True
     shared = {fact.bound, *(link.site for link in fact.links)} - {-1}
@@ -222,7 +222,7 @@ def written_through(m: Machine, value: Value, mark: Mark) -> bool:
     """
     if mark._replace(own=True) not in value.marks:
         return False
-    through = m.root_keys.get(mark.write)
+    through = m.hits.root_keys.get(mark.write)
     if isinstance(value.root, str) or not isinstance(through, tuple) or not isinstance(value.root, tuple):
         return through == value.root and through is not None
     same = (through[0] | 1, through[1]) == (value.root[0] | 1, value.root[1])

@@ -118,10 +118,10 @@ def _report_reads(
     `holder` is the place that may have been put aside for later turns of a loop: that of the container, or its own.
     """
     for mark in sorted(value.marks):
-        if mark.write in m.cuts:
+        if mark.write in m.shown.cuts:
             _report_cut(m, value, name, mark, site, consumer)
             continue
-        if mark.write in m.flights and transfers.is_read(m, value, name, mark, site, consumer, target):
+        if mark.write in m.holding.flights and transfers.is_read(m, value, name, mark, site, consumer, target):
             continue
         write = m.writes.get(mark.write)
         if write is None or (not mark.own and read_apart.written_through(m, value, mark)):
@@ -162,7 +162,7 @@ def _report_reads(
 
 
 def _report_cut(m: Machine, value: Value, name: str, mark: Mark, site: int, consumer: str) -> None:
-    if m.cuts[mark.write]:
+    if m.shown.cuts[mark.write]:
         shared = _naming(m, mark.write, value.root)
         m.fact(ReadAfterCut(mark.write, name, mark.own, site, consumer, tuple(shared) if not mark.own else ()))
 
@@ -178,7 +178,10 @@ def _read_after(
     share = _written_share(obj, written)
     if share is None:
         return None
-    chain, certain = held_part(m, value.root, chain_of(m, ref, share)), share.storage in m.certain_storages[mark.write]
+    chain, certain = (
+        held_part(m, value.root, chain_of(m, ref, share)),
+        share.storage in m.hits.certain_storages[mark.write],
+    )
     below_written, below_read = relation(m, write, share.storage | 1, chain, value.root)
     at_first = _hit_at_first(m, mark, share.storage)
     if at_first and not (certain and all(link.sure for link in below_written)):
@@ -187,7 +190,7 @@ def _read_after(
     derived = mark.late and not _kept_from_before(m, value.root, mark)
     if derived:
         below_read = ()
-    region = m.regions[mark.write].get(share.storage | 1, ())
+    region = m.hits.regions[mark.write].get(share.storage | 1, ())
     met = overlap(region, share.region) is Fact.YES or over_turns.are_hit(m, region, mark.write, share.region, site)
     there = certain and met and _is_one(ref, obj, share)
     hit = {other for other in value.refs if _is_hit(m, other, share, region)}
@@ -254,7 +257,7 @@ def _is_one(ref: int, obj: Object, share: Share) -> bool:
 def _hit_at_first(m: Machine, mark: Mark, storage: int) -> bool:
     """Whether a write in a loop surely hit a storage on the first turn, which there is only one of: `adv = x.detach()`
     before an attack's loop, and something of its own on later turns."""
-    hit = m.first_hits.get(mark.write)
+    hit = m.hits.in_first_turn.get(mark.write)
     return hit is not None and storage in hit[0] and m.state.get(storage | 1) is None
 
 
@@ -398,7 +401,7 @@ def relation(
 ) -> tuple[tuple[Link, ...], tuple[Link, ...]]:
     """How the written and the read came to share a storage: the links below their nearest common object, on either
     side. `at_first` is whether that is asked of the first turn of a loop."""
-    chains = m.first_hits[write.site][1] if at_first else m.chains.get(write.site, {})
+    chains = m.hits.in_first_turn[write.site][1] if at_first else m.hits.chains.get(write.site, {})
     ups = {number for number, _ in reader}
     below_written: list[Link] = []
     common = None
@@ -422,7 +425,7 @@ def relation(
 def _naming(m: Machine, write: int, root: Key | None) -> list[Link]:
     """Two holders of one object: the sharing happened where the later of the two was bound."""
     cell = m.state.cell(root) if root is not None else None
-    bound = [m.roots[write]] if write in m.roots else []
+    bound = [m.hits.roots[write]] if write in m.hits.roots else []
     if cell is not None:
         bound.append((cell.site, naming.key_text(m, root)))
     known = [(site, name) for site, name in bound if site >= 0]

@@ -87,7 +87,7 @@ def note_gradient_read(m: Machine, ref: int, obj: Object, site: int, text: str) 
 
     Who reads it by another name has been handed what was computed, and takes that for no leaf of his.
     """
-    rebound = m.rebound.get(ref | 1)
+    rebound = m.fields.rebound.get(ref | 1)
     if rebound is None or RETAINS in obj.flags:
         return
     is_leaf = obj.leaf is not Fact.NO and obj.requires_grad is not Fact.NO
@@ -109,25 +109,25 @@ def _note_rebound(m: Machine, key: Key, before: Cell, value: Value, site: int, g
     if not leaves and fields and m.state.mode.recording is not Fact.UNKNOWN:
         leaves = [obj for obj in fields if obj.kind in TENSORS]
     # On the loop's next turn, what took the leaf's place is asked for its gradient, and replaced in turn.
-    earlier = next((m.rebound[ref | 1] for ref in before.refs if ref | 1 in m.rebound), None)
+    earlier = next((m.fields.rebound[ref | 1] for ref in before.refs if ref | 1 in m.fields.rebound), None)
     # What a helper hands back may be the leaf: `torch.view_as_real(p) if p.is_complex() else p`.
     itself = not set(before.refs).isdisjoint(value.refs)
     for ref in value.refs:
         new = m.state.object(ref)
-        m.rebound.pop(ref | 1, None)
+        m.fields.rebound.pop(ref | 1, None)
         if new.kind not in (*TENSORS, Kind.UNKNOWN) or itself or ITSELF in new.flags:
             continue
         if not gradient or not leaves:
             # Also what is computed of that alone, as the second half of a step: `x = x.clamp(0, 1)`.
             goes_on = earlier is not None and (earlier[0] == site or not gradient)
             if earlier is not None and goes_on and Fact.NO in (new.leaf, new.requires_grad):
-                m.rebound[ref | 1] = earlier
+                m.fields.rebound[ref | 1] = earlier
             continue
         if leaves == fields and new.leaf is new.requires_grad is Fact.UNKNOWN:
             new = new._replace(leaf=Fact.NO, requires_grad=Fact.LIKELY)
             m.state.set_object(ref, new)
         if not (new.leaf is Fact.YES and new.requires_grad > 0):
-            m.rebound[ref | 1] = (site, naming.key_text(m, key), max(Sure.LIKELY, max(o.sure for o in leaves)))
+            m.fields.rebound[ref | 1] = (site, naming.key_text(m, key), max(Sure.LIKELY, max(o.sure for o in leaves)))
 
 
 def _writes(m: Machine, computed: list[t.Event]) -> bool:
@@ -144,7 +144,7 @@ def _reads_gradient(m: Machine, computed: list[t.Event], text: str) -> bool:
 
 def _is_asked_for_gradient(m: Machine, before: Cell) -> bool:
     """Whether a loop that does not record has looked at the gradient of what it goes through: it is to be trained."""
-    return m.state.mode.recording is Fact.NO and m.gradients.issuperset(before.refs)
+    return m.state.mode.recording is Fact.NO and m.backward.gradients.issuperset(before.refs)
 
 
 def _is_updated(m: Machine, event: t.Bind, before: Cell) -> bool:

@@ -24,10 +24,10 @@ _AS_LEAF = frozenset({"requires_grad_", "detach_", "retain_grad"})
 
 def found(m: Machine) -> Iterator[ParameterRebound]:
     """Such fields of what a function was handed, if nobody in the file makes leaves of them again or sets them anew."""
-    if not m.rebound or m.unit.kind != "function" or m.unit.name == "__init__":
+    if not m.fields.rebound or m.unit.kind != "function" or m.unit.name == "__init__":
         return
     told = {fact.bound for facts in m.facts.values() for fact in facts if isinstance(fact, ParameterRebound)}
-    left = {rebound[0]: (ref, rebound[2]) for ref, rebound in m.rebound.items()}
+    left = {rebound[0]: (ref, rebound[2]) for ref, rebound in m.fields.rebound.items()}
     for store in m.index.of(t.StoreAttribute):
         ref, sure = left.get(store.site, (-1, None))
         if sure is None or store.site in told or not _still_held(m, ref, store.name):

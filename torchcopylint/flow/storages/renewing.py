@@ -32,7 +32,7 @@ def after(m: Machine, loop: t.Loop) -> None:
                 _fill(m, ref, value, store.site)
             handed = obj.owner == ARGUMENT and ref == m.number("argument", obj.text)
             if handed and not value.refs and value.kind is not Kind.UNKNOWN and not uses.on_some_paths(m, loop.site):
-                m.renewed[obj.text] = value.kind
+                m.fields.renewed[obj.text] = value.kind
 
 
 def _stored(m: Machine, store: t.StoreItem) -> Value:
@@ -50,7 +50,7 @@ def _of_each_turn(m: Machine, value: Value) -> Value:
 
 def of(m: Machine) -> tuple[tuple[str, Kind], ...]:
     """The parameters of a unit that has been run whose elements it sets to what is no tensor, and their kinds."""
-    return tuple(m.renewed.items())
+    return tuple(m.fields.renewed.items())
 
 
 def by_call(m: Machine, renewed: tuple[tuple[str, Kind], ...], bound: dict[str, Value], site: int) -> None:

@@ -46,7 +46,7 @@ def of(m: Machine, *, told: bool) -> tuple[Replaced, ...]:
     if m.unit.name in _NOT_TOLD:
         return ()
     found: dict[Replaced, None] = {}
-    for site, (base, part, text, sure) in m.replaced.items():
+    for site, (base, part, text, sure) in m.owners.replaced.items():
         if uses.on_some_paths(m, site) and not exclusion.is_told_by_itself(m, site, text):
             continue
         for owner, within in _handed(m, base):
@@ -86,7 +86,7 @@ def found(m: Machine) -> Iterator[Relation]:
         yield from _held(m)
         return
     me = m.number("argument", m.unit.first)
-    for site, (base, part, text, sure) in sorted(m.replaced.items()):
+    for site, (base, part, text, sure) in sorted(m.owners.replaced.items()):
         field = aliasing.field_of(m, frozenset({base})) or _field_of_whole(m, base)
         new = part.kind == "field" and base == me and _is_made_here(m, (me, f".{part.value}"))
         if (field or (new and not _tells_optimizer(m))) and (
@@ -181,14 +181,14 @@ def _held(m: Machine) -> Iterator[OptimizerHeld]:
 
 def _knows(m: Machine, optimizer: int, part: Object) -> bool:
     """Whether an optimizer was built over a module or parameter, or what it is a part of."""
-    built = m.optimizers.get(optimizer | 1)
+    built = m.owners.optimizers.get(optimizer | 1)
     trained = part.kind in (Kind.MODULE, Kind.PARAMETER) and built is not None
     return trained and wholes.meet(m, wholes.parts_of(part), built.parts if built is not None else ())
 
 
 def _knows_leaves(m: Machine, optimizer: int, refs: tuple[int, ...]) -> bool:
     """Whether an optimizer was built over some tensors, which are leaves, and parameters of no module."""
-    built = m.optimizers.get(optimizer | 1)
+    built = m.owners.optimizers.get(optimizer | 1)
     tensors = [m.state.object(ref) for ref in refs]
     trained = [one for one in tensors if one.leaf is Fact.YES and one.requires_grad is Fact.YES]
     return (

@@ -70,7 +70,7 @@ def move(m: Machine, moved: list[Value], sources: list[Value], site: int) -> Non
 
     Nobody else gets to see what was written into the memory that `x` had.
     """
-    m.taken_away |= {ref for value in moved for ref in value.refs}
+    m.shown.taken_away |= {ref for value in moved for ref in value.refs}
     if len(moved) != 1 or len(moved[0].refs) != 1 or len(sources) != 1 or len(sources[0].refs) != 1:
         return
     (ref,), (source,) = moved[0].refs, sources[0].refs

@@ -7,7 +7,8 @@ import re
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import DataShared
 from torchcopylint.flow.model import ARGUMENT, FIELD, LOCAL, TENSORS, How, Kind, Object, Sure, Value
-from torchcopylint.flow.running.machine import Machine, PutOn
+from torchcopylint.flow.running.machine import Machine
+from torchcopylint.flow.running.noted import PutOn
 from torchcopylint.flow.storages import slots, taken_apart
 from torchcopylint.flow.storages.reading import MAX_CHAIN
 from torchcopylint.flow.tapes import inquiries, used_up, uses
@@ -33,7 +34,7 @@ def note(m: Machine, site: int, ref: int, source: Value, text: str, shared: str,
         return
     storages = frozenset(share.storage for held in source.refs for share in m.state.object(held).shares)
     owner = source.root[0] if isinstance(source.root, tuple) else -1
-    m.put_on[site] = PutOn(ref, storages, shared, owner)
+    m.holding.put_on[site] = PutOn(ref, storages, shared, owner)
     converted = m.world.converts(m) or _is_copied_before(m, shared, site)
     converted = converted or _are_of_two_models(m, text, shared, source.refs) or _is_made_after(m, ref, source)
     converted = converted or _takes_its_place(m, text, shared)
@@ -276,8 +277,8 @@ def note_again(m: Machine, site: int, source: Value, text: str) -> None:
     obj = m.state.object(source.refs[0])
     if obj.kind is not Kind.TENSOR or obj.owner not in ("", LOCAL, ARGUMENT):
         return
-    table, _ = m.tables.get(obj.shares[0].storage, (-1, False)) if obj.shares else (-1, False)
-    first, held = m.given_memory.setdefault(source.refs[0], (site, text) if table < 0 else (table, ""))
+    table, _ = m.holding.tables.get(obj.shares[0].storage, (-1, False)) if obj.shares else (-1, False)
+    first, held = m.holding.given_memory.setdefault(source.refs[0], (site, text) if table < 0 else (table, ""))
     if held != text and uses.runs_before(m, first, site):
         name = naming.key_text(m, source.root) or obj.text
         m.fact(DataShared(site, text, name, "table", obj.sure, first))
@@ -287,7 +288,7 @@ def note_table(m: Machine, source: Value, site: int, frozen: bool) -> None:
     """One table of weights is given to an embedding; twice, and trained by one, it is shared by two."""
     ref = source.refs[0]
     storage = m.state.object(ref).shares[0].storage
-    first, kept = m.tables.setdefault(storage, (site, frozen))
+    first, kept = m.holding.tables.setdefault(storage, (site, frozen))
     # One that is frozen and one that is not may be the arms of one condition.
     both = not kept and not frozen and first != site
     if both or (not (kept and frozen) and uses.runs_before(m, first, site)):
@@ -299,7 +300,7 @@ def replaced(m: Machine, value: Value, place: str) -> None:
     """A value is stored at a place. If that is where its memory came from, it replaces what was there."""
     for ref in value.refs:
         site = m.state.object(ref).site
-        put = m.put_on.get(site)
+        put = m.holding.put_on.get(site)
         if put is None or put.ref != ref:
             continue
         if put.source == place:
@@ -323,9 +324,9 @@ def stands_in(m: Machine, fact: DataShared) -> bool:
 
     Who takes the layers of a network as they are wants its buffers as they are, too. To be asked when a unit has run.
     """
-    if fact.form != "buffer" or fact.site not in m.put_on:
+    if fact.form != "buffer" or fact.site not in m.holding.put_on:
         return False
-    made, owner = m.unit.definitions, m.put_on[fact.site].owner
+    made, owner = m.unit.definitions, m.holding.put_on[fact.site].owner
     taken = 0
     for name, stores in m.index.stores.items():
         for event in stores:
@@ -340,7 +341,7 @@ def are_constants(m: Machine, fact: DataShared) -> bool:
     """Whether an object gives a buffer of its own another name of its own, and nobody in the file writes either:
     numbers that are computed once, and put back in place of others (`self.original = self.inv_freq`). What else the
     fields hold is theirs. To be asked when all units have been run."""
-    put = m.put_on.get(fact.site)
+    put = m.holding.put_on.get(fact.site)
     if fact.form != "buffer" or put is None or m.unit.owner < 0:
         return False
     names = [text.removeprefix(f"{m.unit.first}.") for text in (fact.target, fact.source)]
@@ -356,7 +357,7 @@ _HARMLESS = frozenset({"eval", "train", "extra_repr"})
 def is_only_compared(m: Machine, fact: DataShared) -> bool:
     """Whether a function makes both of what shares a parameter, calls them, and does nothing else with them: no write
     can come after that. To be asked when a unit has run."""
-    put = m.put_on.get(fact.site)
+    put = m.holding.put_on.get(fact.site)
     if put is None or m.unit.kind != "function":
         return False
     written = any(
@@ -400,13 +401,13 @@ def set_anew(m: Machine, key: int) -> None:
 
     What was there under that name goes out of use, and whoever was put on its memory has taken it over.
     """
-    loaded = m.unit.definitions[key] if m.put_on and key >= 0 else None
+    loaded = m.unit.definitions[key] if m.holding.put_on and key >= 0 else None
     if not isinstance(loaded, t.Load):
         return
     had = [ref for name in _had_as(m, loaded.name) for ref in m.state.refs_of(name)]
     out = {ref | 1 for ref in had}
     own = {share.storage for ref in had if m.state.object(ref).kind in TENSORS for share in m.state.object(ref).shares}
-    for site, put in m.put_on.items():
+    for site, put in m.holding.put_on.items():
         if put.owner | 1 in out or put.storages & own:
             _withdraw(m, site)
 
@@ -435,12 +436,12 @@ def _had_as(m: Machine, key: str) -> list[str]:
 def let_go(m: Machine, slot: tuple[int, str], value: Value) -> None:
     """A field is set or deleted: what it held is not in use any more, and whoever was put on that took it over."""
     cell = m.state.cell(slot)
-    if cell is None or not m.put_on:
+    if cell is None or not m.holding.put_on:
         return
     kept = {share.storage for ref in value.refs for share in m.state.object(ref).shares}
     own = {share.storage for ref in cell.refs for share in m.state.object(ref).shares if share.how is How.OWN} - kept
     fields = {ref for ref in cell.refs if any(share.how is How.FIELD for share in m.state.object(ref).shares)}
-    for site, put in m.put_on.items():
+    for site, put in m.holding.put_on.items():
         if put.storages & own or _taken_from(m, put.ref, fields):
             _withdraw(m, site)
 

@@ -111,13 +111,13 @@ def clear(m: Machine, ref: int) -> None:
 
 def copied_from(m: Machine, ref: int) -> int | None:
     """The dictionary or object that another one is a shallow copy of; `None` also where a loop copies its own copy."""
-    seen, source = {ref}, m.shallow_of.get(ref)
+    seen, source = {ref}, m.holding.shallow_of.get(ref)
     first = source
     while source is not None:
         if source in seen:
             return None
         seen.add(source)
-        source = m.shallow_of.get(source)
+        source = m.holding.shallow_of.get(source)
     return first
 
 
@@ -302,7 +302,7 @@ def child_module(m: Machine, ref: int, site: int, text: str, tag: str = "child",
         return memory.alias(m, Value((ref,)), site, How.FIELD, one, region=(Part("each"),), tag=tag)
     number = isinstance(key, int) and not isinstance(key, bool)
     part = Part("int", key) if number else Part("field", key) if isinstance(key, str) else Part("each")
-    switched = ref | 1 in m.switched or SWITCHED in m.state.object(ref).flags
+    switched = ref | 1 in m.switches.parameters or SWITCHED in m.state.object(ref).flags
     child = children.of(m.state.object(ref))
     flags = {SWITCHED} if switched else set()
     trained = m.state.object(ref).requires_grad
@@ -388,7 +388,7 @@ def _forget_saved(m: Machine, shares: list[Share]) -> None:
     """Another parameter stands in a field: who writes it does not write the one that backward has saved there."""
     for share in shares:
         owner = m.state.object(share.storage)
-        saved = {s for s in owner.saved if m.saved_fields.get((s & ~EARLIER, share.storage | 1)) == share.region}
+        saved = {s for s in owner.saved if m.needed.fields.get((s & ~EARLIER, share.storage | 1)) == share.region}
         if saved:
             m.state.set_object(share.storage, owner._replace(saved=owner.saved - saved))
 

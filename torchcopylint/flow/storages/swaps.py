@@ -17,7 +17,9 @@ def note(m: Machine, base: Value, value: Value, site: int) -> None:
     If it comes from a second name for what the content of `base` has just been put into, it is that very content which
     comes back.
     """
-    back = any(not mark.own and m.copied_from.get(mark.write, frozenset()) & set(base.refs) for mark in value.marks)
+    back = any(
+        not mark.own and m.shown.copied_from.get(mark.write, frozenset()) & set(base.refs) for mark in value.marks
+    )
     if back:
         reading.read(m, value, site, "swap")
-    m.copied_from[site] = frozenset(value.refs)
+    m.shown.copied_from[site] = frozenset(value.refs)

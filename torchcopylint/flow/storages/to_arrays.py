@@ -49,7 +49,7 @@ def ask(m: Machine, value: Value, site: int, name: str, op: str, *, plainly: boo
     code says that it is to be an array."""
     objects = [m.state.object(ref) for ref in value.refs]
     # torch asks whether autograd records, too (`Can't call numpy()`, executed under torch 2.13).
-    off = m.guards or m.state.mode.recording is Fact.NO
+    off = m.blocks.guards or m.state.mode.recording is Fact.NO
     if off or not objects or any(_needs_none(o) for o in objects):
         return
     if _is_asked_for(m, name):
@@ -58,7 +58,7 @@ def ask(m: Machine, value: Value, site: int, name: str, op: str, *, plainly: boo
     sure = obj.sure if obj.requires_grad is Fact.YES else min(obj.sure, Sure.LIKELY)
     if obj.requires_grad is not Fact.YES and _comes_from_elsewhere(m, obj):
         sure = Sure.HINT
-    if not plainly and obj.requires_grad is not Fact.YES and not m.trains and not runs.ran_at(obj.graph):
+    if not plainly and obj.requires_grad is not Fact.YES and not m.backward.trains and not runs.ran_at(obj.graph):
         # Where nothing is trained, whoever draws what a network returns has one without parameters, or a frozen one.
         sure = Sure.HINT
     m.fact(NumpyRefused(site, name, op, m.state.mode.assumed, sure, _detaches_others(m)))

@@ -31,13 +31,13 @@ def waits(name: str) -> bool:
 
 def land(m: Machine) -> None:
     """All copies that are under way have arrived."""
-    for site in m.flights:
+    for site in m.holding.flights:
         m.state.put(f"@landed{site}", True)
 
 
 def before(m: Machine, name: str, arguments: Arguments) -> None:
     """A method of a tensor is called that may wait: what is on the device lands the copies of others."""
-    if name not in _WAITING or any(mark.write in m.flights for mark in arguments.positional[0].marks):
+    if name not in _WAITING or any(mark.write in m.holding.flights for mark in arguments.positional[0].marks):
         return
     if arguments.flag("non_blocking") is False:
         land(m)
@@ -84,7 +84,7 @@ def is_read(m: Machine, value: Value, name: str, mark: Mark, site: int, consumer
         # Only what is on the host is asked for its array, which tells where the copy goes to.
         return False
     if looked_at and target not in _TO_DEVICE and not m.state.get(f"@landed{mark.write}"):
-        m.fact(ReadInFlight(mark.write, m.flights[mark.write], name, site))
+        m.fact(ReadInFlight(mark.write, m.holding.flights[mark.write], name, site))
         return True
     return not anywhere
 
@@ -108,7 +108,7 @@ def _place_named(m: Machine, event: t.Call | t.Invoke) -> str:
 
 
 def _start(m: Machine, site: int, name: str) -> None:
-    m.flights[site] = name
+    m.holding.flights[site] = name
     m.state.put(f"@landed{site}", None)
 
 

@@ -54,10 +54,10 @@ def note_root(m: Machine, site: int, root: Key | None) -> None:
     """Remember where the name that a write at `site` goes through was bound, as it was then."""
     cell = m.state.cell(root) if root is not None else None
     if cell is not None:
-        m.roots[site] = (cell.site, naming.key_text(m, root))
-        m.root_keys[site] = root
+        m.hits.roots[site] = (cell.site, naming.key_text(m, root))
+        m.hits.root_keys[site] = root
     else:
-        m.roots.pop(site, None)
+        m.hits.roots.pop(site, None)
 
 
 def mark_cut(m: Machine, key: Key, cell: Cell, site: int, *, own: bool) -> None:
@@ -96,10 +96,10 @@ def write(
     chain = reading.chain_of(m, ref, share)
     before = m.writes.get(site) if also else None
     if before is None:
-        m.certain_storages[site], m.regions[site], m.chains[site] = frozenset(), {}, {}
+        m.hits.certain_storages[site], m.hits.regions[site], m.hits.chains[site] = frozenset(), {}, {}
     _note_places(m, value, shares, site, region, every=every or _goes_through_all(m, value, site))
     held = reading.held_part(m, value.root, chain)
-    m.chains[site][share.storage | 1] = held
+    m.hits.chains[site][share.storage | 1] = held
     note_root(m, site, value.root)
     storages = tuple(sorted({s.storage for _, s in shares}))
     owners = [m.state.object(storage) for storage in storages]
@@ -126,7 +126,7 @@ def write(
         storages=storages,
         cause=cause,
         copied=_index_copy(m, storages, value.root, site),
-        bound=m.roots[site][0] if site in m.roots else -1,
+        bound=m.hits.roots[site][0] if site in m.hits.roots else -1,
         held=_held_in(m, value.root),
     )
     if before is not None:
@@ -134,10 +134,10 @@ def write(
     m.writes[site] = fact
     if any(not sat_on.sure for _, sat_on in shares):
         conditional.note_write(m, value, fact)
-    if not m.failing:
+    if not m.blocks.failing:
         # What is there to fail, a test of refusals, writes nothing.
         _spread(m, (value.root, *also_own), shares, region, fact)
-    if m.queues:
+    if m.holding.queues:
         queues.note_write(m, fact)
     _note_data(m, chain, fact)
     return fact
@@ -153,7 +153,7 @@ def _spread(
         start = turns.behind(m, roots[0], other)
         _mark_holders(m, roots, (other, sat_on), region, fact, start)
         plain = _in_plain_field(m, other, sat_on)
-        certain = sat_on.sure and not sat_on.when and sat_on.storage in m.certain_storages[fact.site]
+        certain = sat_on.sure and not sat_on.when and sat_on.storage in m.hits.certain_storages[fact.site]
         unseen = fact.form == STATISTICS
         spoil_saved(m, sat_on, fact.site, certain=certain, statistics=unseen, start=start, by_field=plain)
 
@@ -169,9 +169,9 @@ def _note_alike(m: Machine, shares: Sequence[tuple[int, Share]], site: int) -> N
         number = saved & ~EARLIER
         numbers = frozenset({number, number | EARLIER})
         if saved in first & second:
-            m.met_alike[number, site] = frozenset({saved})
+            m.needed.met_alike[number, site] = frozenset({saved})
         elif first & numbers and second & numbers:
-            m.met_alike[number, site] = numbers
+            m.needed.met_alike[number, site] = numbers
 
 
 def _goes_through_all(m: Machine, value: Value, site: int) -> bool:
@@ -196,14 +196,14 @@ def _note_places(
     # What a method writes of its receiver is one of all objects that the receiver may be, of whatever kind.
     refs = by_default.others(m, value.refs)
     refs = (*refs, *m.beside[1]) if m.beside[1] and m.beside[0].issuperset(value.refs) else refs
-    m.certain_storages[site] |= {
+    m.hits.certain_storages[site] |= {
         s.storage for _, s in shares if every or all(reading.sits_on(m, other, s.storage) for other in refs)
     }
-    m.regions[site].update({s.storage | 1: within(s.region, region) for _, s in shares})
+    m.hits.regions[site].update({s.storage | 1: within(s.region, region) for _, s in shares})
     for other, sat_on in reversed(shares[1:]):
-        m.chains[site][sat_on.storage | 1] = reading.held_part(m, value.root, reading.chain_of(m, other, sat_on))
+        m.hits.chains[site][sat_on.storage | 1] = reading.held_part(m, value.root, reading.chain_of(m, other, sat_on))
     if m.first_turn:
-        m.first_hits[site] = (m.certain_storages[site], m.chains[site])
+        m.hits.in_first_turn[site] = (m.hits.certain_storages[site], m.hits.chains[site])
 
 
 def _is_owner(m: Machine, root: Key) -> bool:
@@ -409,25 +409,29 @@ def spoil_saved(
     what is written is no parameter, so that only what keeps that very field needs it.
     """
     for saved in m.state.object(share.storage).saved:
-        if statistics and saved in m.saves and m.saves[saved].what in ("network", "buffer"):
+        if statistics and saved in m.needed.saves and m.needed.saves[saved].what in ("network", "buffer"):
             continue
-        if by_field and (saved & ~EARLIER, share.storage | 1) not in m.saved_fields:
+        if by_field and (saved & ~EARLIER, share.storage | 1) not in m.needed.fields:
             continue
         if start is not None and saved not in start.saved:
             continue
-        if saved in m.saves and turns.is_of_other_element(m, site, m.saves[saved].site):
+        if saved in m.needed.saves and turns.is_of_other_element(m, site, m.needed.saves[saved].site):
             continue
         key = f"@spoilt{saved}"
         spoilt = m.state.get(key)
-        field = m.saved_fields.get((saved & ~EARLIER, share.storage | 1))
+        field = m.needed.fields.get((saved & ~EARLIER, share.storage | 1))
         if field is not None and overlap(field, share.region) is Fact.NO:
             continue
-        if saved in m.saves and m.saves[saved].what == "network" and not called_parts.needs(m, saved, share):
+        if (
+            saved in m.needed.saves
+            and m.needed.saves[saved].what == "network"
+            and not called_parts.needs(m, saved, share)
+        ):
             continue
         if isinstance(spoilt, frozenset):
             m.state.put(key, spoilt | {site})
             if m.state.get(TRAINING) is False:
-                m.in_evaluation.add(site)
+                m.needed.in_evaluation.add(site)
             if certain:
                 # What a loop's earlier turn has saved goes by another number: see `grads`.
-                m.met.add((saved & ~EARLIER, site))
+                m.needed.met.add((saved & ~EARLIER, site))

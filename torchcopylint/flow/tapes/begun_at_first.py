@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def is_of_earlier_turn(m: Machine, fact: ReadAfter) -> bool:
     """Whether what is read was put where it is behind the inner loop, on an earlier turn of the outer one."""
-    name, loops = m.root_keys.get(fact.write), uses.loops_around(m, fact.write)
+    name, loops = m.hits.root_keys.get(fact.write), uses.loops_around(m, fact.write)
     shared = max((link.site for link in fact.links), default=-1)
     if not isinstance(name, str) or len(loops) < 2 or shared < fact.write or loops[-1] in uses.loops_around(m, shared):
         return False

@@ -45,7 +45,7 @@ def handed_out(m: Machine, register: int) -> list[int]:
         of_self = isinstance(me, t.Load) and m.unit.owner >= 0 and me.name == m.unit.first
         picking = m.world.method(m.unit.owner, made.name) if of_self else None
     machine = m.world.machines.get(picking) if picking is not None else None
-    constants = [value.const for value in machine.returned] if machine is not None else []
+    constants = [value.const for value in machine.results.returned] if machine is not None else []
     return [one.unit for one in constants if isinstance(one, FunctionReference)]
 
 

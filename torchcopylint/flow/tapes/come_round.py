@@ -23,7 +23,7 @@ def note(m: Machine, loop: t.Loop) -> None:
     if isinstance(head, t.Iterate):
         found: dict[int, frozenset[int]] = {}
         _note_in(m, m.value(head.iterable).refs, m.index.loops.get(head.site, ())[:-1], found, MAX_DEPTH)
-        m.written_before[head.site] = found
+        m.hits.before[head.site] = found
 
 
 def _note_in(

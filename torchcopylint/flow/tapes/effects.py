@@ -91,7 +91,7 @@ def signs(m: Machine) -> frozenset[Sign]:
         if (event.__class__ is t.Attribute or event.__class__ is t.Invoke) and _may_be_memory(m, event.base)
     ]
     names = {event.name for event in named}
-    if m.trains or names & _TRAINING or _functions(m) & _TRAINING:
+    if m.backward.trains or names & _TRAINING or _functions(m) & _TRAINING:
         found.add(Sign.TRAINS)
     if _saves_fields(m):
         found.add(Sign.SAVES)
@@ -99,7 +99,7 @@ def signs(m: Machine) -> frozenset[Sign]:
         found.add(Sign.TURNS)
     if "view" in names:
         found.add(Sign.VIEWS)
-    if m.replaced and m.unit.name != "__init__":
+    if m.owners.replaced and m.unit.name != "__init__":
         found.add(Sign.REPLACES)
     found |= _writing(m, named)
     calls: list[t.Call | t.Invoke] = [*m.index.of(t.Call), *m.index.of(t.Invoke)]
@@ -145,8 +145,8 @@ def _shares(m: Machine) -> bool:
 
 def _saves_fields(m: Machine) -> bool:
     """Whether backward through what a unit returns needs a tensor in a field, which is no parameter."""
-    graph = frozenset[int]().union(*(m.state.object(ref).graph for value in m.returned for ref in value.refs))
-    saved = (m.saved_objects[number] for number in graph if number in m.saved_objects)
+    graph = frozenset[int]().union(*(m.state.object(ref).graph for value in m.results.returned for ref in value.refs))
+    saved = (m.needed.objects[number] for number in graph if number in m.needed.objects)
     storages = (m.state.object(share.storage) for ref in saved for share in m.state.object(ref).shares)
     return any(obj.owner == FIELD and obj.kind is Kind.TENSOR for obj in storages)
 
@@ -228,12 +228,12 @@ def _picks(m: Machine, event: t.Item) -> bool:
     picked = m.value(event.out).refs
     by = [m.value(one) for one in event.subscript if not isinstance(one, t.Slice)]
     told = all(one.kind in (Kind.NUMBER, Kind.STRING) or one.const is not None for one in by)
-    return not told and bool(picked) and any(set(picked) <= set(value.refs) for value in m.returned)
+    return not told and bool(picked) and any(set(picked) <= set(value.refs) for value in m.results.returned)
 
 
 def _gives(m: Machine) -> bool:
     """Whether something that a unit has made outlives it: it returns something, or keeps it."""
-    if any(value.refs for value in m.returned) or m.index.of(t.StoreItem):
+    if any(value.refs for value in m.results.returned) or m.index.of(t.StoreItem):
         return True
     if any(event.name not in _SETTING for event in m.index.of(t.StoreAttribute)):
         return True

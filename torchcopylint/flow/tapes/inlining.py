@@ -414,7 +414,12 @@ def _parts_of(frame: _Frame, register: int) -> tuple[int | str, ...] | None:
     refs = frame.m.value(register).refs
     names = [slot[1] for slot in frame.m.state.slot_names(refs[0])] if len(refs) == 1 else []
     obj = frame.m.state.object(refs[0]) if len(refs) == 1 else None
-    if obj is None or obj.owner not in ("", LOCAL) or obj.kind not in CONTAINERS or refs[0] in frame.m.shallow_of:
+    if (
+        obj is None
+        or obj.owner not in ("", LOCAL)
+        or obj.kind not in CONTAINERS
+        or refs[0] in frame.m.holding.shallow_of
+    ):
         return None
     if obj.kind is Kind.DICT and all(name.startswith("['") for name in names):
         return tuple(name[2:-2] for name in names)

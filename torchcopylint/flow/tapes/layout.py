@@ -306,7 +306,7 @@ def _is_torchs(m: Machine, site: int) -> bool:
 
 def note_view(m: Machine, arguments: Arguments, at: Site) -> None:
     """`x.view(...)` of a transposed tensor: whether dimensions would have to be joined that do not lie side by side."""
-    if m.on_purpose or m.guards:
+    if m.blocks.on_purpose or m.blocks.guards:
         # It is tried, and what it raises is caught.
         return
     count = _count(m, arguments.positional[1:])

@@ -34,7 +34,7 @@ def by_call(m: Machine, loop: t.Loop, again: Again) -> tuple[str, int] | None:
     """The field by which a call takes a graph into the loop's next turn, and the call; nothing there cuts it."""
     inside = [event for part in (loop.test, loop.body) for event in t.events(part)]
     sites = {event.site for event in inside}
-    for site, left in sorted(m.left_at.items()):
+    for site, left in sorted(m.called.left_at.items()):
         if site in sites and site in again.through and not _is_cut_in(m, inside, left):
             return f"{left.owner}.{left.field}", site
     return None

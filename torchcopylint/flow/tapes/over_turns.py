@@ -29,7 +29,7 @@ def are_hit(m: Machine, written: Region, write: int, read: Region, site: int) ->
 
 def _all_visited(m: Machine, write: int, site: int) -> bool:
     """Whether a write goes through the name of what a loop visits, and a place is behind that loop."""
-    bound, _ = m.roots.get(write, (-1, ""))
+    bound, _ = m.hits.roots.get(write, (-1, ""))
     behind = set(uses.loops_around(m, write)) - set(uses.loops_around(m, site))
     return site > write and bound >= 0 and bool(behind & set(uses.loops_around(m, bound)))
 

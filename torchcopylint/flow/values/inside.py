@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def note(m: Machine, call: int, role: Role, place: Inside | None, value: Value | None = None, text: str = "") -> None:
     """What the call at a site does, of a `role`, to a value that is called so there, happens at a place."""
     if place is not None:
-        held = m.inside.setdefault((call, role), {})
+        held = m.called.inside.setdefault((call, role), {})
         refs = value.refs if value is not None else ()
         storages = {share.storage | 1 for ref in refs for share in m.state.object(ref).shares}
         keys: list[int | str] = [*sorted(storages), text] if value is not None else [""]
@@ -27,7 +27,7 @@ def innermost(
 ) -> Inside | None:
     """Where what happens at a site of a unit happens in truth: there, or in what is called there; `None` if that is in
     another file. For `given`, see `Inside`."""
-    held = m.inside.get((site, role))
+    held = m.called.inside.get((site, role))
     if held:
         known = [place for key, place in held if key]
         place = next((place for key, place in held if key == storage | 1), known[0] if known else next(iter(held))[1])

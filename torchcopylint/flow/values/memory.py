@@ -224,7 +224,7 @@ def refine(m: Machine, value: Value, kind: Kind, sure: Sure, by: str = "", flag:
                     _note_whole(m, ref, sure)
             if obj.kind is Kind.UNKNOWN and kind in BUFFERS:
                 _note_written(m, ref, kind, sure)
-                if kind is Kind.TENSOR and ref in m.dropped:
+                if kind is Kind.TENSOR and ref in m.shown.dropped:
                     _note_dropped(m, ref, sure, by)
 
 
@@ -286,13 +286,13 @@ def _note_written(m: Machine, ref: int, kind: Kind, sure: Sure) -> None:
 def note_dropped(m: Machine, value: Value, by: str) -> None:
     """A method that is called on what is likely a tensor shows that it is one, whatever it was called with before."""
     for ref in value.refs:
-        if ref in m.dropped:
+        if ref in m.shown.dropped:
             _note_dropped(m, ref, m.state.object(ref).sure, by)
 
 
 def _note_dropped(m: Machine, ref: int, sure: Sure, by: str) -> None:
     """What a method was called on, whose result was dropped, turns out to be a tensor."""
-    for site in m.dropped[ref]:
+    for site in m.shown.dropped[ref]:
         for index, fact in enumerate(m.facts.get(site, ())):
             if isinstance(fact, Discarded) and fact.sure < sure and fact.op != by:
                 m.facts[site][index] = fact._replace(sure=sure)
