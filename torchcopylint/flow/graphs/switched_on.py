@@ -45,7 +45,8 @@ def note(m: Machine, register: int, site: int, name: str) -> None:
 def _switched(m: Machine, register: int, site: int) -> list[tuple[int, str]]:
     """Where grad is switched on of a loss, or of what it is computed from: the sites, and the names."""
     switches = _switches_of(m)
-    if not switches:
+    calls: list[t.Invoke | t.Call] = [*m.index.of(t.Invoke), *m.index.of(t.Call)]
+    if not switches and not any(_makes_leaf(m, event) for event in calls):
         # So it is in nearly every unit, and the way back is long.
         return []
     found: list[tuple[int, str]] = []
@@ -77,7 +78,7 @@ def _switches_of(m: Machine) -> list[tuple[int, int]]:
 def _makes_leaf(m: Machine, event: t.Invoke | t.Call) -> bool:
     """`torch.tensor(out > 0.5, requires_grad=True)`"""
     asked = (argument for argument in event.arguments if argument.keyword == "requires_grad")
-    return m.dotted_of(event) in lone_leaves.MAKING and any(m.value(one.register).const is True for one in asked)
+    return any(m.value(one.register).const is True for one in asked) and m.dotted_of(event) in lone_leaves.MAKING
 
 
 def _switches(m: Machine, event: t.Event) -> bool:
