@@ -27,30 +27,10 @@ def is_filled(m: Machine, value: Value, write: Write) -> bool:
 
 
 def are_apart(m: Machine, fact: ReadAfter, site: int) -> bool:
-    """Whether what is read at a site is, by time or place, not what the write of a fact has hit, or is to be that."""
-    if _goes_on_anyway(m, fact, site) or _is_expected(m, fact, site):
-        return True
-    if _on_other_ways(m, fact, site) or _shared_last_of_all(m, fact, site):
+    """Whether what is read at a site is, by time or place, not what the write of a fact has hit."""
+    if _goes_on_anyway(m, fact, site) or _on_other_ways(m, fact, site) or _shared_last_of_all(m, fact, site):
         return True
     return _is_of_next_index(m, fact, site)
-
-
-def _is_expected(m: Machine, fact: ReadAfter, site: int) -> bool:
-    """Whether what is read is asked for the very number that was written: `array[0] = 99; assert tensor[0] == 99`."""
-    stored = next((one.value for one in m.index.of(t.StoreItem) if one.site == fact.write), t.NO_REGISTER)
-    put = m.unit.definitions[stored] if stored >= 0 else None
-    if not isinstance(put, t.Const) or isinstance(put.value, bool) or put.value is None:
-        return False
-    for one in m.index.of(t.Assume):
-        test = m.unit.definitions[one.register] if one.register >= 0 else None
-        if isinstance(test, t.Operate) and test.symbol == "==" and one.site > fact.write:
-            for asked, known in zip(test.operands, reversed(test.operands), strict=True):
-                number = m.unit.definitions[known] if known >= 0 else None
-                same = isinstance(number, t.Const) and number.value == put.value
-                looks = {test.site, *(part.site for part in uses.expression(m, asked, ""))}
-                if same and site in looks:
-                    return True
-    return False
 
 
 def _is_of_next_index(m: Machine, fact: ReadAfter, site: int) -> bool:
@@ -161,9 +141,8 @@ def _shared_last_of_all(m: Machine, fact: ReadAfter, site: int) -> bool:
 
 def _goes_on_anyway(m: Machine, fact: ReadAfter, site: int) -> bool:
     """Whether the two came to share on the last turn of a loop, and what is read is read on each turn: on the next one,
-    which there is not, or behind the write, where other turns have two. Who makes them one at last, where
-    `const = upper` is for that turn alone, has no use for the other one any more; `final = x` is read behind the loop.
-    """
+    which there is not, or behind the write, where other turns have two. Who makes them one at last, where `const = upper`
+    is for that turn alone, has no use for the other one any more; `final = x` is read behind the loop."""
     return (site <= fact.write or _is_read_each_turn(m, fact, site)) and _shared_at_last(m, fact)
 
 
