@@ -115,9 +115,10 @@ def test_an_assertion_that_holds_either_way_says_nothing(verifier: Verifier) -> 
 
 def test_what_is_taken_one_by_one_is_not_collected(verifier: Verifier) -> None:
     singly = "for _ in range(3):\n        segment = next(made)\n        print(segment.sum())"
-    confirmed, kinds = judged(TAKEN.format(take=singly), verifier, "TCL708")
-    assert not confirmed
-    assert "guessed" in kinds
+    said = the(TAKEN.format(take="kept = list(zip(made, range(3)))"), "TCL708")
+    answer = verified(TAKEN.format(take=singly), said, verifier)
+    assert answer.verdict is not Verdict.CONFIRMED
+    assert "guessed" in [item.kind for item in answer.evidence]
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,9 @@ def _identifiers(tree: ast.AST) -> list[tuple[ast.AST, str]]:
 
 
 def _without(tree: ast.Module, other: ast.Module, random: Random) -> None:
-    block = random.choice(_blocks(tree))
+    # An earlier change may have left nothing that has statements.
+    blocks = _blocks(tree)
+    block = random.choice(blocks) if blocks else []
     if len(block) > 1:
         del block[random.randrange(len(block))]
 

@@ -133,7 +133,9 @@ def _of_filled(unit: UnitFacts, write: Write, reads: list[ReadAfter]) -> list[Re
     filled = {one.root for one in unit.writes.values() if one.blank and one.form == "item" and mine == {*one.storages}}
     plain = [read for read in reads if all(link.how is None for link in read.links)]
     # What an earlier turn has left elsewhere had been filled by then: `buf.copy_(frame)`, and `self.last = buf` behind.
-    earlier = [read for read in reads if read.bound > write.site and not read.below_written and not read.second]
+    # Who fills one element on each turn is not done yet.
+    whole = [read for read in reads if not write.partial and read.bound > write.site]
+    earlier = [read for read in whole if not read.below_written and not read.second]
     if earlier:
         return earlier
     if write.form != "item" or not write.root.isidentifier():

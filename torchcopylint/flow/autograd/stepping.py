@@ -29,8 +29,8 @@ _MEASURE = re.compile(
 _EVALUATING_NAME = re.compile(
     r"(?:^|_)(?:val|valid|validate|validation|eval|evaluate|evaluation|test|testing|infer|inference|predict)_"
 )
-"""What stands before such a word in a name that only evaluates: `val_epoch`, `evaluate_one_epoch`, `test_fit`. Behind it,
-it does both: `train_and_eval`."""
+"""What stands before such a word in a name that only evaluates: `val_epoch`, `evaluate_one_epoch`, `test_fit`. Behind
+it, it does both: `train_and_eval`."""
 _STEPPING_NAMES = frozenset({"step", "optimizer_step"})
 """`scaler.step(optimizer)`, `xm.optimizer_step(optimizer)`: somebody else lets an optimizer step."""
 

@@ -141,8 +141,9 @@ def _shared_last_of_all(m: Machine, fact: ReadAfter, site: int) -> bool:
 
 def _goes_on_anyway(m: Machine, fact: ReadAfter, site: int) -> bool:
     """Whether the two came to share on the last turn of a loop, and what is read is read on each turn: on the next one,
-    which there is not, or behind the write, where other turns have two. Who makes them one at last, where `const = upper`
-    is for that turn alone, has no use for the other one any more; `final = x` is read behind the loop."""
+    which there is not, or behind the write, where other turns have two. Who makes them one at last, where
+    `const = upper` is for that turn alone, has no use for the other one any more; `final = x` is read behind the
+    loop."""
     return (site <= fact.write or _is_read_each_turn(m, fact, site)) and _shared_at_last(m, fact)
 
 
