@@ -52,6 +52,8 @@ from torchcopylint.knowledge import table
 
 _RESULTS = {"values": 0, "indices": 1}
 """What `torch.max(x, dim)`, `sort`, `topk` and the like return goes by these names as well."""
+_TURNED = frozenset({"T", "mT", "H", "mH"})
+"""What is made anew at each look, be it of a tensor, an array or a frame: no field that keeps what it held."""
 
 
 def load(m: Machine, event: t.Attribute) -> None:
@@ -105,6 +107,8 @@ def _of_object(m: Machine, base: Value, ref: int, name: str, site: int, text: st
         return _of_tensor(m, base, ref, obj, name, site, text, out)
     if obj.kind is Kind.ARRAY:
         return _of_array(m, base, ref, name, site)
+    if obj.kind is Kind.UNKNOWN and name in _TURNED:
+        return UNKNOWN
     if obj.kind is Kind.OPTIMIZER and name == "param_groups":
         return _param_groups(m, ref, site)
     if obj.kind is Kind.TUPLE and name in _RESULTS:
