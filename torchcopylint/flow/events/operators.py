@@ -308,14 +308,17 @@ def augment(m: Machine, event: t.Augment, target: Value, value: Value) -> Value:
 
 
 def _may_be_number(m: Machine, event: t.Augment, target: Value) -> bool:
-    """Whether what `+=` is for may be a number: what NumPy has made of what nobody knows (`np.exp(x)`), or an element
-    of a list that is one of the elements of an array, which are numbers if that has one dimension.
+    """Whether what `+=` is for may be a number: what NumPy has made of what nobody knows (`np.exp(x)`), what is compared
+    as one (`while a != 0:`), or an element of a list that is one of the elements of an array, which are numbers if that
+    has one dimension.
 
     `counts = list(x.numpy()); counts[i] += 1` then puts another number into the list.
     """
     if target.refs and all(LONE in m.state.object(ref).flags for ref in target.refs):
         return True
     if target.refs and all(numbers.is_of_a_rate(m, m.state.object(ref)) for ref in target.refs):
+        return True
+    if target.refs and numbers.is_asked_alone(m, event.target, target):
         return True
     item = m.unit.definitions[event.target] if event.target >= 0 else None
     if not isinstance(item, t.Item) or kind_of(m.value(item.base), m.state) is not Kind.LIST:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from torchcopylint.base.lazily import kept_property
 from torchcopylint.flow import tape as t
+from torchcopylint.flow.model import COMPARISONS
 from torchcopylint.flow.tapes import settling, turns
 from torchcopylint.flow.tapes.arms import Arms
 from torchcopylint.flow.values import identity
@@ -441,6 +442,22 @@ class UnitIndex:
     def single(self) -> frozenset[int]:
         """The sites of loops that take one turn: `for i in range(1):`."""
         return frozenset(loop.site for loop in self.of(t.Loop) if turns.is_single(self.unit, loop))
+
+    @kept_property
+    def asked_alone(self) -> frozenset[str]:
+        """The names whose value is itself a condition, or compared in one: `if a:`, `while a != 0:`."""
+        found: set[str] = set()
+        pending = [test.register for test in self.of(t.Test)]
+        while pending:
+            register = pending.pop()
+            made = self.unit.definitions[register] if register >= 0 else None
+            sides: list[t.Event | None] = [made]
+            if isinstance(made, t.Logic) and made.symbol in ("and", "or", "not"):
+                pending += made.operands
+            elif isinstance(made, t.Operate) and made.symbol in COMPARISONS:
+                sides = [self.unit.definitions[side] for side in made.operands if side >= 0]
+            found.update(one.name for one in sides if isinstance(one, t.Load))
+        return frozenset(found)
 
     @kept_property
     def renewed(self) -> dict[int, tuple[str, ...]]:

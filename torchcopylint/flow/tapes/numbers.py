@@ -188,14 +188,28 @@ def _repeats(m: Machine, value: Value) -> Sure | None:
 
 
 def is_of_a_rate(m: Machine, obj: Object) -> bool:
-    """Whether something is made of a number and a parameter of which nothing else is known: `keep = 1 - p`. Whatever
-    `keep` is used for once a tensor has been added to it says what the sum is, and not what it was."""
+    """Whether something is made of a number and a parameter or a field of which nothing else is known: `keep = 1 - p`,
+    `keep = 1 - self.p`. Whatever `keep` is used for once a tensor has been added to it says what the sum is, and not
+    what it was."""
     made = next((event for event in m.index.of(t.Operate) if event.site == obj.site), None)
     if made is None or len(made.operands) != 2:
         return False
     number, named = made.operands if isinstance(m.unit.definitions[made.operands[0]], t.Const) else made.operands[::-1]
     const, load = m.unit.definitions[number], m.unit.definitions[named]
-    if not isinstance(const, t.Const) or not isinstance(const.value, int | float) or not isinstance(load, t.Load):
+    if not isinstance(const, t.Const) or not isinstance(const.value, int | float):
         return False
-    given = any(parameter.name == load.name for parameter in m.unit.parameters) and load.name not in m.index.binds
+    given = isinstance(load, t.Attribute) or (
+        isinstance(load, t.Load)
+        and any(parameter.name == load.name for parameter in m.unit.parameters)
+        and load.name not in m.index.binds
+    )
     return given and all(m.state.object(ref).kind is Kind.UNKNOWN for ref in m.value(named).refs)
+
+
+def is_asked_alone(m: Machine, register: int, value: Value) -> bool:
+    """Whether a name that is loaded may hold an array, and is itself the condition of something, or compared in one: an
+    array of several elements is refused there, so that it is one of them, a number: `while a != 0: a -= 1`."""
+    load = m.unit.definitions[register] if register >= 0 else None
+    if not isinstance(load, t.Load) or any(m.state.object(ref).kind is not Kind.ARRAY for ref in value.refs):
+        return False
+    return load.name in m.index.asked_alone

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.model import Kind
+from torchcopylint.flow.tapes import liveness
 from torchcopylint.flow.tapes.index import Use
 
 if TYPE_CHECKING:
@@ -189,11 +190,8 @@ def ends_in(m: Machine, name: str, site: int) -> bool:
     if register < 0 or seen_from_inside(m, name):
         return False
     parts = [event.out for event in expression(m, register, name) if event.__class__ is t.Load]
-    mine = [use for use in found if use.loads and use.register in parts]
-    later = [use for use in found if use.loads and mine and use.position > mine[-1].position]
-    if not mine or not _is_of_this_turn(found, mine[-1]):
-        return False
-    return not later or (on_some_paths(m, site) and all(m.index.arms.are_apart(site, use.site) for use in later))
+    mine = any(use.loads and use.register in parts for use in found)
+    return mine and not liveness.is_looked_at_again(m.unit, name, register)
 
 
 def _is_of_this_turn(found: list[Use], look: Use) -> bool:
