@@ -144,7 +144,13 @@ def _cut(m: Machine) -> frozenset[str]:
 def _holds_graph(m: Machine, slot: tuple[int, str]) -> bool:
     """Whether what a field holds at the end is computed, and needs a gradient."""
     held = [m.state.object(ref) for ref in _tensors(m, m.state.refs_of(slot))]
-    return bool(held) and all(obj.kind in TENSORS and obj.leaf is Fact.NO and obj.requires_grad > 0 for obj in held)
+    computed = all((obj.kind in TENSORS and obj.leaf is Fact.NO) or _is_state(m, obj) for obj in held)
+    return bool(held) and computed and all(obj.requires_grad > 0 for obj in held)
+
+
+def _is_state(m: Machine, obj: Object) -> bool:
+    """Whether something is what a network of which nothing is known has returned for its next state."""
+    return obj.kind is Kind.UNKNOWN and not m.needed.going_round.isdisjoint(obj.graph)
 
 
 def _tensors(m: Machine, refs: tuple[int, ...]) -> Iterator[int]:
@@ -161,13 +167,22 @@ def found(m: Machine) -> Iterator[BackwardAgain]:
     for item in carried(m) if m.runs.sites else ():
         field = item.slot[1:]
         held = [m.state.object(ref) for ref in _tensors(m, _refs_at(m, field))]
-        freed = [where for obj in held for where in runs.freed_at(obj.graph)]
+        freed = [where for obj in held for where in (*runs.freed_at(obj.graph), *_freed_beside(m, obj))]
         if freed and not _let_go_between(m, field):
-            sure = min(obj.sure for obj in held)
+            sure = min(Sure.LIKELY if _is_state(m, obj) else obj.sure for obj in held)
             register = _run_over(m, freed[0])
             name = hanging.field_of(m, field)
             if register >= 0 and name in hanging.sources(m, register, frozenset({field})):
                 yield BackwardAgain(freed[0], naming.text_of(m, register), freed[0], sure, name, item.site)
+
+
+def _freed_beside(m: Machine, obj: Object) -> list[int]:
+    """Where backward has run over what a network of which nothing is known has returned beside its next state: it takes
+    the way of the state for sure once that has gone round."""
+    if not _is_state(m, obj):
+        return []
+    numbers = m.needed.going_round & obj.graph
+    return sorted(site for site, met in m.runs.came_to.items() if met & numbers and site not in m.runs.kept)
 
 
 def of_entries(m: Machine) -> Iterator[BackwardAgain]:

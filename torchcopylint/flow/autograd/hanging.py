@@ -241,13 +241,34 @@ def _keeps_graph(m: Machine, event: t.Call | t.Invoke) -> bool:
         if isinstance(base, t.Load) and base.name == m.unit.first:
             known = m.world.field_of(f"class#{m.unit.owner}", event.name) if m.unit.owner >= 0 else None
             layer = known is not None and table.module_class(known.type) is not None
-            return layer or (kinds.named_model(event.name) and recurrent.goes_round(m, event.site))
+            going_round = kinds.named_model(event.name) and recurrent.goes_round(m, event.site)
+            unknown = known is None or known.kind is Kind.UNKNOWN
+            return layer or going_round or (unknown and kinds.named_criterion(event.name))
         refs = m.value(event.base).refs
         if refs and all(distributions.is_one(m.state.object(ref)) for ref in refs):
             return event.name in distributions.HANGING
-    elif _is_layer(m, event.function):
+        if _is_computed_of_output(m, event):
+            return True
+    elif _is_layer(m, event.function) or _is_criterion(m, event):
         return True
     return keeping.keeps_graph(m, event)
+
+
+def _is_computed_of_output(m: Machine, event: t.Invoke) -> bool:
+    """Whether a method that makes a new tensor is called on what has been computed from what a network has returned
+    of which nothing is known: `((out - y) ** 2).mean()`."""
+    objects = [m.state.object(ref) for ref in m.value(event.base).refs]
+    op = table.tensor_method(event.name)
+    fresh = op is not None and op.shares == "fresh" and op.result == "tensor" and op.differentiable
+    return fresh and bool(objects) and all(obj.kind is Kind.UNKNOWN and obj.graph for obj in objects)
+
+
+def _is_criterion(m: Machine, event: t.Call) -> bool:
+    """Whether what is called is a variable of which nothing but its name is known, and that is of a loss."""
+    load = m.unit.definitions[event.function] if event.function >= 0 else None
+    held = m.value(event.function)
+    unknown = held.const is None and all(m.state.object(ref).kind is Kind.UNKNOWN for ref in held.refs)
+    return isinstance(load, t.Load) and unknown and kinds.named_criterion(load.name)
 
 
 def _is_layer(m: Machine, register: int) -> bool:

@@ -69,6 +69,11 @@ def _computes(m: Machine, arguments: Arguments, name: str) -> bool:
         return True
     if not arguments.positional or kind_of(arguments.positional[0], m.state) not in (*TENSORS, Kind.UNKNOWN):
         return False
+    return _is_held(m, name)
+
+
+def _is_held(m: Machine, name: str) -> bool:
+    """Whether what is called is what a variable or a field holds, and no function that was imported."""
     receiver, _, field = name.partition(".")
     return name in m.unit.bound or (bool(field) and receiver == m.unit.first and field in m.fields.initial)
 
@@ -77,7 +82,8 @@ def graph_behind(m: Machine, arguments: Arguments, name: str) -> frozenset[int]:
     """The graph of what an unknown call makes, if it makes a tensor: what its arguments were computed from.
 
     Whether backward has run over it already is left out, as nobody knows whether the call cuts the graph; but what is
-    called a loss or a criterion is there to be differentiated.
+    called a loss or a criterion is there to be differentiated, and so is what a variable or field makes of what a
+    recurrent network has returned beside its next state: `head(out)`.
     """
     if m.state.mode.recording is Fact.NO:
         return frozenset()
@@ -85,8 +91,10 @@ def graph_behind(m: Machine, arguments: Arguments, name: str) -> frozenset[int]:
     positional = [value for position, value in enumerate(arguments.positional) if position not in without]
     keywords = [value for keyword, value in arguments.keywords.items() if keyword not in without]
     inputs = grads.tensors_in(m, [*positional, *keywords])
-    keeps = kinds.named_criterion(name)
-    graph = frozenset[int]().union(*(obj.graph if keeps else runs.without(obj.graph) for obj in inputs))
+    keeps, held = kinds.named_criterion(name), _is_held(m, name)
+    going = [keeps or (held and not m.needed.going_round.isdisjoint(obj.graph)) for obj in inputs]
+    whole = [obj.graph if goes_on else runs.without(obj.graph) for obj, goes_on in zip(inputs, going, strict=True)]
+    graph = frozenset[int]().union(*whole)
     return graph if len(graph) <= grads.MAX_GRAPH else frozenset(sorted(graph)[-grads.MAX_GRAPH :])
 
 

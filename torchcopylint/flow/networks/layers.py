@@ -197,7 +197,8 @@ def output(
     # What comes back as it was given is no output of a layer: `forward` may return its argument.
     untouched = {*function.refs, *(ref for value in given for ref in value.refs)}
     # Whether a network cuts the graph of what it is given, only its author knows; no layer of torch does, and no
-    # discriminator: what it judges is to learn from it. Nor does what is given a hidden state and returns the next one.
+    # discriminator: what it judges is to learn from it. Nor does what is given a hidden state and returns the next one,
+    # or goes on with what that has returned.
     whole = _is_of_layers(m, function) or kinds.named_judge(name) or round_again or _goes_on(m, function, inputs)
     for ref in (*result.refs, *_parts_of(m, result, 2)):
         made = m.state.object(ref)
@@ -216,6 +217,8 @@ def output(
             graph = graph | frozenset(kept)
             if not bare:
                 m.needed.by_modules[number] = function
+            if round_again:
+                m.needed.going_round.add(number)
             if ref not in result.refs:
                 graph |= {runs.branch(m, number, m.runs.groups.get(ref | 1, ref))}
         inference = {INFERENCE} if m.state.mode.inference > 0 and made.kind in (*TENSORS, Kind.UNKNOWN) else set()
@@ -229,7 +232,10 @@ def output(
 
 
 def _goes_on(m: Machine, function: Value, inputs: list[Object]) -> bool:
-    """Whether a network goes on with what backward has run over, which was computed by one that is trained with it."""
+    """Whether a network goes on with what backward has run over, which was computed by one that is trained with it, or
+    with what one has returned beside its next state."""
+    if any(not m.needed.going_round.isdisjoint(i.graph) for i in inputs):
+        return True
     graph = frozenset[int]().union(*(i.graph for i in inputs if runs.without(i.graph) != i.graph))
     behind = {ref for number in graph & m.needed.by_modules.keys() for ref in m.needed.by_modules[number].refs}
     return bool(behind) and optimized.are_trained_together(m, function.refs, behind)

@@ -15,7 +15,11 @@ if TYPE_CHECKING:
 
 MAX_STEPS = 4
 """So many steps lead from what is cut to what it was taken out of."""
-_STATE_NAME = re.compile(r"hidden|^(?:h|hc|hx|cx|hs|h_[0nt]|c_[0nt])$|(?:rnn|lstm|gru)_(?:state|h)", re.I)
+_STATE_NAME = re.compile(
+    r"hidden|^(?:h|hc|hx|cx|hs|h_[0nt]|c_[0nt]|states?|carry|mem)$|(?:rnn|lstm|gru|cell|core|recurrent)_(?:states?|h)",
+    re.I,
+)
+"""The memories of a Transformer-XL, `mems`, have no graph: those are cut inside."""
 
 
 def goes_round(m: Machine, site: int) -> bool:

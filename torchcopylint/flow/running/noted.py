@@ -64,6 +64,8 @@ class Needed:
     """The part of a storage that was saved."""
     by_modules: dict[int, Value] = field(default_factory=dict)
     """The network whose call has saved something."""
+    going_round: set[int] = field(default_factory=set)
+    """What was saved by a call that is given a hidden state and returns the next one."""
     met: set[tuple[int, int]] = field(default_factory=set)
     """What surely has been hit by the write at a site."""
     met_alike: dict[tuple[int, int], frozenset[int]] = field(default_factory=dict)
