@@ -22,6 +22,7 @@ from torchcopylint.flow.events import (  # noqa: F401  (each registers what its 
     calls,
     conditions,
     control,
+    displays,
     items,
     iteration,
     names,
