@@ -231,7 +231,7 @@ def call_value(m: Machine, function: Value, arguments: Arguments, event: t.Call 
             return layers.call_module(m, function, arguments, event.site, name)
         if obj.kind is Kind.INSTANCE:
             return modules.call_instance(m, function, arguments, event.site, name, "__call__")
-        if obj.kind is Kind.UNKNOWN and kinds.named_model(name):
+        if obj.kind is Kind.UNKNOWN and (kinds.named_model(name) or kinds.named_rival(name)):
             memory.refine(m, function, Kind.MODULE, Sure.HINT)
             return layers.call_module(m, function, arguments, event.site, name)
     elif function.refs and all(m.state.object(ref).kind is Kind.MODULE for ref in function.refs):

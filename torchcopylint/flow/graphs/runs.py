@@ -31,7 +31,7 @@ from torchcopylint.flow.model import (
     join_graphs,
 )
 from torchcopylint.flow.tapes import exclusion
-from torchcopylint.flow.values.kinds import MODULE_BASES
+from torchcopylint.flow.values import kinds
 
 if TYPE_CHECKING:
     from torchcopylint.flow.running.machine import Machine
@@ -336,7 +336,10 @@ def _of_unknown_networks(m: Machine, graph: frozenset[int], found: tuple[int, ..
         networks = {ref for number in saving for ref in m.needed.by_modules[number].refs}
         if not networks or any(number in m.needed.saves for number in met - saving):
             return frozenset()
-        if any(m.state.object(ref).type not in ("", *MODULE_BASES) for ref in networks):
+        if any(m.state.object(ref).type not in ("", *kinds.MODULE_BASES) for ref in networks):
+            return frozenset()
+        if any(kinds.named_generator(m.state.object(ref).text) for ref in networks):
+            # Who has called it so trains it here.
             return frozenset()
         if not all(one & m.needed.by_modules.keys() - saving for one in (graph, before)):
             return frozenset()

@@ -20,9 +20,10 @@ from torchcopylint.flow.model import (
     Value,
 )
 from torchcopylint.flow.running.machine import Machine
-from torchcopylint.flow.tapes import uses
+from torchcopylint.flow.tapes import liveness, uses
 from torchcopylint.flow.values import naming
 
+_TOGETHER = frozenset({"builtins.zip", "builtins.enumerate"})
 _KEPT = frozenset({How.PARAMETERS, How.FIELD, How.STATE, How.ROW})
 
 
@@ -32,6 +33,7 @@ def note_bind(m: Machine, event: t.Bind, before: Cell | None, value: Value) -> N
         return
     old = m.state.object(before.refs[0])
     if old.kind not in TENSORS:
+        _note_element(m, event, before, value)
         return
     name = event.name
     computed = uses.expression(m, event.value, name)
@@ -46,6 +48,7 @@ def note_bind(m: Machine, event: t.Bind, before: Cell | None, value: Value) -> N
         kinds = [m.state.object(ref) for ref in (*before.refs, *value.refs)]
         gradient = gradient or _is_asked_for_gradient(m, before) or _is_updated(m, event, before)
         lives = gradient or _lives_elsewhere(m, before) or _is_entry(m, name, before)
+        lives = lives or _is_gone_back_to(m, event, before)
         if lives and all(obj.kind in TENSORS for obj in kinds):
             sure = max(old.sure, Sure.LIKELY) if gradient else min(obj.sure for obj in kinds)
             source = _source(m, name, before)
@@ -53,6 +56,22 @@ def note_bind(m: Machine, event: t.Bind, before: Cell | None, value: Value) -> N
     elif gradient and _is_of_others(m, before) and uses.is_dead(m, name, event.site):
         sure = max(old.sure, Sure.LIKELY)
         m.fact(ParameterRebound(event.site, naming.key_text(m, name), "lost", old.text, event.site, sure))
+
+
+def _note_element(m: Machine, event: t.Bind, before: Cell, value: Value) -> None:
+    """A loop's name for one element after the other, of which nobody knows what it is, is bound to a tensor that is
+    computed from it, and nobody looks at that, but at what the loop goes through: `for g in grads: g = g * scale`."""
+    name = event.name
+    new = [m.state.object(ref) for ref in value.refs]
+    unknown = all(m.state.object(ref).kind is Kind.UNKNOWN for ref in before.refs)
+    if not unknown or not m.in_loop or any(obj.kind not in TENSORS for obj in new):
+        return
+    if not _from_loop(m, name, before) or not uses.is_computed_from(m, event.value, name):
+        return
+    if _writes(m, uses.expression(m, event.value, name)) or not uses.is_dead_in_loop(m, name, event.site):
+        return
+    if _is_gone_back_to(m, event, before):
+        m.fact(ParameterRebound(event.site, naming.key_text(m, name), "loop", "", event.site, Sure.LIKELY))
 
 
 def _note_exchanged(m: Machine, event: t.Bind, before: Cell, value: Value) -> None:
@@ -163,12 +182,35 @@ def _from_loop(m: Machine, name: str, before: Cell) -> bool:
 
 def _is_entry(m: Machine, name: str, before: Cell) -> bool:
     """Whether the loop goes through the entries of a dictionary, which has them: `for k, v in state.items()`."""
+    iterate = _iterate(m, name, before)
+    through = m.unit.definitions[iterate.iterable] if iterate is not None and iterate.iterable >= 0 else None
+    return isinstance(through, t.Invoke) and through.name in ("items", "values") and not through.arguments
+
+
+def _iterate(m: Machine, name: str, before: Cell) -> t.Iterate | None:
+    """What takes out of something what a name holds, or a tuple that it is a part of."""
     bound = next((use for use in uses.of_name(m, name) if use.site == before.site and not use.loads), None)
     event = m.unit.definitions[bound.register] if bound is not None and bound.register >= 0 else None
     while isinstance(event, t.Unpack):
         event = m.unit.definitions[event.value]
-    through = m.unit.definitions[event.iterable] if isinstance(event, t.Iterate) else None
-    return isinstance(through, t.Invoke) and through.name in ("items", "values") and not through.arguments
+    return event if isinstance(event, t.Iterate) else None
+
+
+def _is_gone_back_to(m: Machine, event: t.Bind, before: Cell) -> bool:
+    """Whether the unit looks again at the name of what the loop goes through, or of one of those that it goes through
+    together: what was wanted was to be found there."""
+    iterate = _iterate(m, event.name, before)
+    pending = [iterate.iterable] if iterate is not None else []
+    for register in pending:
+        made = m.unit.definitions[register] if register >= 0 else None
+        if isinstance(made, t.Load) and iterate is not None:
+            if liveness.is_looked_at_again(m.unit, made.name, iterate.out):
+                return True
+        elif isinstance(made, t.Invoke) and made.name in ("items", "values"):
+            pending.append(made.base)
+        elif isinstance(made, t.Call) and m.dotted_of(made) in _TOGETHER:
+            pending += [argument.register for argument in made.arguments]
+    return False
 
 
 def _lives_elsewhere(m: Machine, before: Cell) -> bool:

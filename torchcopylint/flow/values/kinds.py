@@ -123,6 +123,7 @@ _PART_NAME = re.compile(r"^(?:enc|dec|trunk|torso|stem|rnn|lstm|gru|gnn|gcn|resn
 _KEY = re.compile(r"""\[["'](\w+)["']\]$""")
 _CRITERION = re.compile(r"(?:^|[\W_])(?:loss|crit|criterion|nll|mse|bce|elbo)(?:[\W_]|$)", re.I)
 _JUDGE_NAME = re.compile(r"(?:^|_)(?:disc|discriminator|critic|net_?D)(?:_?[A-Z0-9])?$|^D(?:_[A-Z0-9])?$")
+_GENERATOR_NAME = re.compile(r"(?:^|_)(?:gen|generator|net_?G)(?:_?[A-Z0-9])?$|^G(?:_[A-Z0-9])?$")
 _LAYER_NAME = re.compile(
     r"^(?:fc|layers?|conv|bn|features?|classifier|backbone|encoder|decoder|lstm|gru|rnn(?:_cell)?|linear|mlp|avgpool|transformer"
     r"|bert|roberta|gpt2?|resnet|vgg|densenet|base_model|feature_extractor|projector|predictor)_?\d*$|(?:_net|_model|_encoder|_decoder)$",
@@ -216,6 +217,17 @@ def named_model(name: str) -> bool:
 def named_judge(name: str) -> bool:
     """Whether a model's name says that it judges what another one makes, so that gradients go through it."""
     return bool(_JUDGE_NAME.search(name.rpartition(".")[2]))
+
+
+@lru_cache(maxsize=4096)
+def named_generator(name: str) -> bool:
+    """Whether a model's name says that it makes what another one judges, and learns from that."""
+    return bool(_GENERATOR_NAME.search(name.rpartition(".")[2]))
+
+
+def named_rival(name: str) -> bool:
+    """Whether something that is called is one of the two networks of an adversarial pair by its name: `D(G(z))`."""
+    return named_generator(name) or named_judge(name)
 
 
 @lru_cache(maxsize=4096)
