@@ -180,6 +180,8 @@ def _repeat(m: Machine, values: list[Value], kinds: list[Kind], event: t.Operate
             held = Value(cell.refs, cell.kind, cell.const, cell.marks)
             slots.bind_slot(m, (made.refs[0], ANY_ELEMENT), held, event.site, weak=True)
             if count.const not in (0, 1) and not uses.is_flag(m, operands[1 - side]):
+                if repeating.is_layer(m, held, event.out):
+                    memory.refine(m, held, Kind.MODULE, Sure.LIKELY)
                 place = naming.field_set(m, event.out) or naming.text_of(m, event.out)
                 repeating.note_repeated(m, held, event.site, "multiplied", place, event.out)
     return made

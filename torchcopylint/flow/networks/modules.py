@@ -134,6 +134,8 @@ def call_method(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) 
     if name in REGISTERING:
         return _register(m, base, event, rest, text)
     if name == "append" and rest.positional:
+        if obj.type in repeating.LAYERS:
+            memory.refine(m, rest.positional[0], Kind.MODULE, Sure.LIKELY)
         already = m.state.cell((base.refs[0], ANY_ELEMENT))
         repeating.note_put_again(m, already, rest.positional[0], event.site, text)
         ownership.note_replaced(m, base.refs[0], Part("item"), rest.positional[0], f"{text}[-1]", event.site)

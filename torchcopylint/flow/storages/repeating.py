@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from torchcopylint.flow import tape as t
@@ -101,7 +102,7 @@ def note_put_again(m: Machine, before: Cell | None, held: Value, site: int, cont
     if (named or trained) and held.refs[0] in before.refs and obj.kind in (Kind.MODULE, *BUFFERS):
         # A layer of a class that nobody knows may be an activation, which has nothing to share. Not if it is trained.
         told = obj.kind is not Kind.MODULE or obj.type not in ("", *MODULE_BASES) or trained
-        layer = obj.kind is not Kind.MODULE or told or kinds.named_layer(str(held.root))
+        layer = obj.kind is not Kind.MODULE or told or _is_called_a_layer(str(held.root))
         handed = layer and (obj.owner == ARGUMENT or (trained and _is_lasting_field(m, held.root)))
         if trained and obj.sure < Sure.LIKELY:
             # What an optimizer moves by its parameters is a module.
@@ -114,6 +115,18 @@ def note_put_again(m: Machine, before: Cell | None, held: Value, site: int, cont
         stateful = [ref for ref in children if _stateful(m, ref, m.state.object(ref))]
         if len(stateful) == 1 and _is_made_outside(m, m.state.object(stateful[0]), site):
             note_repeated(m, Value((stateful[0],), Kind.MODULE), site, "comprehension", container)
+
+
+def is_layer(m: Machine, held: Value, register: int) -> bool:
+    """Whether something stands in a list that is handed to what holds layers alone, `nn.ModuleList([block] * n)`, and
+    is not called like one that has nothing to share."""
+    user = m.index.given.get(register)
+    stateless = any(_STATELESS.search(m.state.object(ref).text) for ref in held.refs)
+    return user is not None and not stateless and _names_layers(m, user)
+
+
+def _is_called_a_layer(name: str) -> bool:
+    return kinds.named_layer(name) or kinds.named_model(name) or bool(_BLOCK.search(name))
 
 
 def _is_lasting_field(m: Machine, root: object) -> bool:
@@ -158,6 +171,11 @@ def _is_trained(m: Machine, ref: int) -> bool:
     return any(write is not None and write.form == "step" for write in writes)
 
 
+_BLOCK = re.compile(r"(?:^|_)(?:block|expert|head|cell|branch|attention|attn|ffn?)$", re.I)
+_STATELESS = re.compile(
+    r"(?:^|_)(?:act|activation|activ|nonlin\w*|relu|gelu|silu|tanh|sigmoid|drop\w*|pool\w*|identity|flatten|softmax)$",
+    re.I,
+)
 LAYERS = frozenset({"torch.nn.ModuleList", "torch.nn.Sequential"})
 _KEYED = frozenset({"torch.nn.ModuleDict"})
 _DICTIONARIES = frozenset({"collections.OrderedDict", "OrderedDict", "dict", "builtins.dict"})
