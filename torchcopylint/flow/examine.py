@@ -348,7 +348,7 @@ def _unit_facts(world: World, m: Machine, joined: tuple[Relation, ...], shieldin
         returns_sources=frozenset(_returned_sources(m) | m.shown.taken_away),
         returns_value=bool(m.results.returned),
         trains=m.backward.trains,
-        calls_trainer=m.backward.calls_trainer,
+        calls_trainer=m.backward.calls_trainer or spent_closures.trains(m),
         has_no_grad=m.blocks.has_no_grad,
         shielded=unit.owner in shielding,
         called_without_grad=without,

@@ -37,6 +37,14 @@ def found(m: Machine) -> Iterator[Relation]:
                 break
 
 
+def trains(m: Machine) -> bool:
+    """Whether a unit takes steps with a function that runs backward: `optimizer.step(closure)`."""
+    steps = [event for event in m.index.of(t.Invoke) if event.name == "step" and event.arguments]
+    given = [m.value(argument.register).const for event in steps for argument in event.arguments]
+    closures = [m.world.machines.get(one.unit) for one in given if isinstance(one, FunctionReference)]
+    return any(closure is not None and closure.backward.trains for closure in closures)
+
+
 def _outer_names(m: Machine, register: int) -> list[str]:
     """The names of the function around this one that a value is computed from by what keeps the graph."""
     own = {parameter.name for parameter in m.unit.parameters} | m.unit.bound
