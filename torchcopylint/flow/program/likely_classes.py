@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.model import Kind
 from torchcopylint.flow.values import kinds
+from torchcopylint.knowledge import table
 
 if TYPE_CHECKING:
     from torchcopylint.flow.interprocedural.classes import Classes
@@ -60,6 +61,8 @@ _OF_ALL_MODULES = frozenset(
 """What every module has (`module` is what wrappers have)."""
 _OF_CONTAINERS = frozenset({"count", "index", "get", "items", "keys", "values", "pop", "update", "copy", "append"})
 """What is asked of tuples, lists and dictionaries."""
+_COMMON = frozenset({"get_state", "set_state", "get_params", "set_params", "get_attr", "set_attr", "fit_transform"})
+"""Names of two words that methods of many libraries have."""
 
 
 def class_of(world: Classes, unit: t.Unit, parameter: t.Parameter) -> int | None:
@@ -72,7 +75,8 @@ def class_of(world: Classes, unit: t.Unit, parameter: t.Parameter) -> int | None
     if unit.owner < 0 and unit.parent > 0:
         return None
     if not kinds.named_model(parameter.name):
-        return _called_like(world, unit, parameter.name) if unit.owner < 0 else None
+        called = _called_like(world, unit, parameter.name) if unit.owner < 0 else None
+        return called if called is not None else _used_like(world, unit, parameter.name)
     uses = {use.removesuffix("()") for use in unit.uses.get(parameter.name, frozenset())} - _OF_ALL_MODULES
     networks = [info for info in world.program.classes if _is_network(world, info)]
     if unit.owner >= 0:
@@ -153,6 +157,21 @@ def _called_like(world: Classes, unit: t.Unit, name: str) -> int | None:
     uses = {use.removesuffix("()") for use in unit.uses.get(name, frozenset())} - _OF_ALL_MODULES if called else set()
     fitting = uses and all(_is_network(world, info) and all(_has(world, info, use) for use in uses) for info in called)
     return called[0].number if fitting and len(called) == 1 else None
+
+
+def _used_like(world: Classes, unit: t.Unit, name: str) -> int | None:
+    """The one class that has all that is used of a parameter, if a method with a name of its own is among that:
+    `diffusion.add_noise(x)`."""
+    uses = {use for use in unit.uses.get(name, frozenset()) if not use.startswith(t.HANDED_TO)}
+    methods = {use.removesuffix("()") for use in uses if use.endswith("()")}
+    telling = {method for method in methods - _COMMON - _OF_ALL_MODULES - _OF_CONTAINERS if not table.owners(method)}
+    if not any("_" in method.strip("_") for method in telling):
+        return None
+    asked = {use.removesuffix("()") for use in uses}
+    fitting = [info for info in world.program.classes if all(_has(world, info, one) for one in asked)]
+    one = fitting[0] if len(fitting) == 1 else None
+    own = world.lineage(unit.owner) if unit.owner >= 0 else []
+    return one.number if one is not None and one.number not in own else None
 
 
 def _ends_in(name: str, plain: str) -> bool:
