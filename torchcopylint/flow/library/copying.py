@@ -22,6 +22,7 @@ _HOLDING = CONTAINERS - {Kind.STATE_DICT, Kind.ITERATOR} | {Kind.MODULE, Kind.IN
 """What may stand in a field, and is copied with all that it holds."""
 MAX_DEPTH = 2
 """How deep what a container or an object holds is looked at."""
+_ASKED_FOR_PARAMETERS = frozenset({"parameters()", "named_parameters()"})
 
 
 def note_copy(m: Machine, value: Value, site: int, name: str) -> None:
@@ -34,8 +35,8 @@ def note_copy(m: Machine, value: Value, site: int, name: str) -> None:
 
 
 def refine_source(m: Machine, source: Value, out: int) -> None:
-    """What is done with the copy `out` shows that a tensor was copied: `noisy = copy.copy(x)`, `noisy.add_(...)`. Or a
-    network, if it is kept in a field that methods call and ask for parameters."""
+    """What is done with the copy `out` shows that a tensor was copied, `noisy = copy.copy(x)`, `noisy.add_(...)`, or a
+    network, `local = copy.copy(server)`, `local.parameters()`, also where methods ask that of the field it is kept in."""
     bound = m.consumer_of(out)
     if isinstance(bound, t.StoreAttribute):
         mine = m.unit.owner >= 0 and naming.text_of(m, bound.base) == m.unit.first
@@ -43,8 +44,12 @@ def refine_source(m: Machine, source: Value, out: int) -> None:
             memory.refine(m, source, Kind.MODULE, Sure.LIKELY)
         return
     used = m.unit.uses.get(f"{bound.name}@{bound.site}") if isinstance(bound, t.Bind) else None
-    if used is not None and kinds.from_uses(used)[0] is Kind.TENSOR:
-        memory.refine(m, source, Kind.TENSOR, Sure.LIKELY)
+    shown = kinds.from_uses(used)[0] if used is not None else Kind.UNKNOWN
+    if used is not None and shown is Kind.UNKNOWN and used & _ASKED_FOR_PARAMETERS:
+        # Whatever holds a network is copied no deeper than that.
+        shown = Kind.MODULE
+    if shown in (Kind.TENSOR, Kind.MODULE):
+        memory.refine(m, source, shown, Sure.LIKELY)
 
 
 def note_deepcopy(m: Machine, value: Value, site: int, name: str) -> None:

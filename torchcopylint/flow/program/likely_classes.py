@@ -160,14 +160,15 @@ def _called_like(world: Classes, unit: t.Unit, name: str) -> int | None:
 
 
 def _used_like(world: Classes, unit: t.Unit, name: str) -> int | None:
-    """The one class that has all that is used of a parameter, if a method with a name of its own is among that:
-    `diffusion.add_noise(x)`."""
+    """The one class that has all that is used of a parameter, if a method with a name of its own is among that, or, of
+    what is called as a function, a field: `diffusion.add_noise(x)`, `stopper(score)` and `stopper.best_state`."""
     uses = {use for use in unit.uses.get(name, frozenset()) if not use.startswith(t.HANDED_TO)}
-    methods = {use.removesuffix("()") for use in uses if use.endswith("()")}
+    called = bool(_given_to(world, unit, name))
+    methods = {use.removesuffix("()") for use in uses if use.endswith("()") or called}
     telling = {method for method in methods - _COMMON - _OF_ALL_MODULES - _OF_CONTAINERS if not table.owners(method)}
     if not any("_" in method.strip("_") for method in telling):
         return None
-    asked = {use.removesuffix("()") for use in uses}
+    asked = {use.removesuffix("()") for use in uses} | ({"__call__"} if called else set())
     fitting = [info for info in world.program.classes if all(_has(world, info, one) for one in asked)]
     one = fitting[0] if len(fitting) == 1 else None
     own = world.lineage(unit.owner) if unit.owner >= 0 else []
