@@ -36,7 +36,7 @@ def note_copy(m: Machine, value: Value, site: int, name: str) -> None:
 
 def refine_source(m: Machine, source: Value, out: int) -> None:
     """What is done with the copy `out` shows that a tensor was copied, `noisy = copy.copy(x)`, `noisy.add_(...)`, or a
-    network, `local = copy.copy(server)`, `local.parameters()`, also where methods ask that of the field it is kept in."""
+    network, `local = copy.copy(server)`, `local.parameters()`, also where methods ask that of a field."""
     bound = m.consumer_of(out)
     if isinstance(bound, t.StoreAttribute):
         mine = m.unit.owner >= 0 and naming.text_of(m, bound.base) == m.unit.first
