@@ -48,6 +48,8 @@ def found(m: Machine) -> list[Relation]:
     relations += _kept_in_fields(m, {fact.site for fact in relations})
     for site, again in sorted(m.runs.again.items()):
         relations += _again(m, loops, site, again)
+    for site, again in sorted(m.runs.several.items()):
+        relations += _again_on_shared(m, loops.around(site), site, again)
     for site, (name, refs) in sorted(m.runs.retained.items()):
         if not loops.only_one(site, m.runs.sites) or any(_is_handed_out(m, ref) for ref in refs):
             continue
@@ -212,10 +214,17 @@ def _again(m: Machine, loops: Loops, site: int, again: Again) -> Iterator[Relati
             sure = Sure.HINT if _is_of_others(m, before) else again.sure
             yield BackwardAgain(site, again.name, where, sure, "", before.site, before.name)
             return
-        shared = turn_by_turn.shared_by_elements(m, loop, site, again.through) if loop is not None else None
-        if shared is not None:
-            yield BackwardAgain(site, again.name, where, again.sure, "", shared.site, shared.name)
+        stated = list(_again_on_shared(m, loop, site, again))
+        yield from stated
+        if stated:
             return
+
+
+def _again_on_shared(m: Machine, loop: t.Loop | None, site: int, again: Again) -> Iterator[Relation]:
+    """Each turn of a loop runs backward over a value of its own, and several of these hang on one graph."""
+    shared = turn_by_turn.shared_by_elements(m, loop, site, again.through) if loop is not None else None
+    if shared is not None:
+        yield BackwardAgain(site, again.name, again.freed[0], again.sure, "", shared.site, shared.name)
 
 
 def _is_rebound(m: Machine, name: str) -> bool:

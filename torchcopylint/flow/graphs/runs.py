@@ -75,6 +75,8 @@ class Runs:
     branches: dict[int, int] = field(default_factory=dict)
     """Numbers in graphs that tell the outputs of one network apart, and the number that they all have."""
     again: dict[int, Again] = field(default_factory=dict)
+    several: dict[int, Again] = field(default_factory=dict)
+    """Where backward runs over one of several values that a loop has made, and frees what that has saved."""
     added: dict[int, tuple[Accumulated, tuple[int, ...]]] = field(default_factory=dict)
     reached: set[int] = field(default_factory=set)
     fields: dict[int, tuple[Accumulated, tuple[int, ...]]] = field(default_factory=dict)
@@ -226,6 +228,9 @@ def over(
     runs.directly.update(ref | 1 for ref in value.refs)
     if any(ref & 1 for ref in value.refs):
         # One of several that a loop has made, as in a list: nobody knows which of them the others are.
+        if freed and not part and not m.blocks.on_purpose and not exclusion.is_of_one_turn(m, site):
+            sure = max(min(m.state.object(ref).sure for ref in value.refs), Sure.LIKELY)
+            runs.several[site] = Again(name, (site,), frozenset(), sure, frozenset())
         return
     if not freed:
         runs.kept.add(site)

@@ -12,6 +12,7 @@ from torchcopylint.flow import tape as t
 from torchcopylint.flow.graphs import runs
 from torchcopylint.flow.model import ANY_ELEMENT, CONTAINERS, EARLIER, LAZY_FORMS, TENSORS, Fact, Object
 from torchcopylint.flow.tapes import uses
+from torchcopylint.flow.values.kinds import MODULE_BASES
 
 if TYPE_CHECKING:
     from torchcopylint.flow.running.machine import Machine
@@ -62,10 +63,17 @@ def _elements(m: Machine, site: int, loop: t.Loop) -> Iterator[frozenset[int]]:
 
 
 def _from_outside(m: Machine, obj: Object, graph: frozenset[int]) -> Iterator[frozenset[int]]:
-    """What all elements hang on that the turns of another loop have made: what was saved before that began."""
+    """What all elements hang on that the turns of another loop have made: what was saved before that began, but for
+    what a network of which nothing is known has saved, which may be frozen."""
     around = uses.loops_around(m, obj.site)
     if around:
-        yield frozenset(n for n in graph if around[-1] not in uses.loops_around(m, _saved_at(m, n)))
+        outside = (n for n in graph if around[-1] not in uses.loops_around(m, _saved_at(m, n)))
+        yield frozenset(n for n in outside if n in m.needed.saves or not _is_anybodys(m, n))
+
+
+def _is_anybodys(m: Machine, number: int) -> bool:
+    """Whether a network of which nothing is known has saved something."""
+    return any(m.state.object(ref).type in ("", *MODULE_BASES) for ref in m.needed.by_modules[number].refs)
 
 
 def _saved_at(m: Machine, number: int) -> int:
