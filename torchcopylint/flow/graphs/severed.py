@@ -12,6 +12,7 @@ from torchcopylint.flow.model import CONTAINERS, TENSORS, Fact, Kind, Object, Su
 from torchcopylint.flow.references import FunctionReference
 from torchcopylint.flow.tapes.way_back import WayBack
 from torchcopylint.flow.values import inside, kinds, naming
+from torchcopylint.flow.values.state import kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -22,6 +23,8 @@ _CUTTING = frozenset({"detach", "item", "tolist", "numpy", "argmax", "argmin", "
 _CUTTING_FUNCTIONS = frozenset({"argmax", "argmin", "argsort", "detach", "eq", "ne", "gt", "ge", "lt", "le"})
 """The same of torch's functions: what picks a place or compares gives whole numbers, which have no gradient."""
 _WRAPPING = frozenset({"torch.tensor", "torch.from_numpy", "torch.as_tensor", "torch.Tensor", "torch.FloatTensor"})
+_PASSING = frozenset({"torch.as_tensor"})
+"""Those that hand on a tensor that they are given, with its graph."""
 _VARIABLE = "torch.autograd.Variable"
 """Makes a new leaf of what has a graph. Of what may have none, it made what was learnt from before tensors could be."""
 _NUMBERS = frozenset({"builtins.float", "builtins.int"})
@@ -134,7 +137,8 @@ def _wrapped_behind(m: Machine, register: int, site: int) -> tuple[t.Event, int,
             way.go_on(_bound_before(m, event.name, site)[-1:])
         if isinstance(event, t.Invoke | t.Call) and event.arguments and m.dotted_of(event) in (*_WRAPPING, _VARIABLE):
             taken, op = event.arguments[0].register, m.dotted_of(event)
-            return None if _is_constant(m, taken) or (op == _VARIABLE and _is_bare(m, taken)) else (event, taken, op)
+            made_of_it = not _is_constant(m, taken) and not (op == _VARIABLE and _is_bare(m, taken))
+            return (event, taken, op) if made_of_it and not (op in _PASSING and _may_pass(m, taken)) else None
         if isinstance(event, t.Invoke) and not event.arguments:
             # `torch.tensor(losses, requires_grad=True).mean()`
             way.go_on([event.base])
@@ -199,6 +203,11 @@ def _is_bare(m: Machine, register: int) -> bool:
     """Whether a register holds what surely has no graph, or nothing that anybody knows."""
     found = [m.state.object(ref) for ref in m.value(register).refs]
     return not found or any(obj.kind not in TENSORS or obj.requires_grad is Fact.NO for obj in found)
+
+
+def _may_pass(m: Machine, register: int) -> bool:
+    """Whether a register may hold a tensor: what is a list, an array or a number is known to be none."""
+    return kind_of(m.value(register), m.state) in (Kind.UNKNOWN, *TENSORS)
 
 
 def _is_constant(m: Machine, register: int) -> bool:
