@@ -32,6 +32,7 @@ from torchcopylint.flow.storages import (
     keeping,
     left_memory,
     lost,
+    memory_given,
     put_back,
     reading,
     rebinding,
@@ -142,7 +143,7 @@ def _assign_data(m: Machine, event: t.StoreAttribute, base: Value, ref: int, val
         if not left_memory.is_left(m, event.value):
             sharing.note(m, event.site, ref, value, text, shared, "assign", obj.sure)
     elif obj.kind is Kind.PARAMETER:
-        sharing.note_again(m, event.site, value, text)
+        memory_given.note(m, event.site, value, text)
     if not _is_exchanged(m, value, event.site):
         # Whoever puts memory under a tensor has not looked at what a copy is still to fill it with.
         filled = value._replace(marks=frozenset(mark for mark in value.marks if mark.write not in m.holding.flights))

@@ -28,7 +28,7 @@ from torchcopylint.flow.program import generators, ownership
 from torchcopylint.flow.references import AppliedReference, ClassReference, FunctionReference, OneOf, Super
 from torchcopylint.flow.running import special
 from torchcopylint.flow.running.machine import Machine, handles
-from torchcopylint.flow.storages import conversions, queues, reading, sharing, slots, transfers
+from torchcopylint.flow.storages import conversions, memory_given, queues, reading, slots, transfers
 from torchcopylint.flow.tape import Dotted
 from torchcopylint.flow.tapes import callees, pictures, uses
 from torchcopylint.flow.values import imports, kinds, memory, naming, packages
@@ -279,7 +279,7 @@ def call_dotted(m: Machine, dotted: Dotted, arguments: Arguments, event: t.Call 
         given = [argument.register for argument in event.arguments if not argument.stars]
         ownership.note_reparametrised(m, arguments, naming.spelling(m, given[0]) if given else "", event.site)
     if dotted == "torch.nn.utils.vector_to_parameters" and len(event.arguments) == 2:
-        sharing.note_again(m, event.site, arguments.at(0), naming.spelling(m, event.arguments[1].register))
+        memory_given.note(m, event.site, arguments.at(0), naming.spelling(m, event.arguments[1].register))
     if dotted.startswith(partials.METHOD) and arguments.positional and arguments.positional[0].refs:
         return _call_bound(m, dotted, arguments, event)
     meaning = special.SPECIAL.get(dotted)

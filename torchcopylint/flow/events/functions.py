@@ -25,7 +25,7 @@ from torchcopylint.flow.program import mapping
 from torchcopylint.flow.references import FunctionReference
 from torchcopylint.flow.running.machine import Machine
 from torchcopylint.flow.running.special import EACH, receiver_text, special
-from torchcopylint.flow.storages import copies, reading, sharing, slots, storing, writing
+from torchcopylint.flow.storages import copies, memory_given, reading, sharing, slots, storing, writing
 from torchcopylint.flow.tapes import by_default, layout, taken_as
 from torchcopylint.flow.values import callforms, devices, memory, naming
 from torchcopylint.flow.values.sites import WRITING_KEYWORDS, Arguments, Site
@@ -263,10 +263,16 @@ def _parameter(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name:
     if shared is not None and not sharing.is_passing(m, event.out):
         sharing.note(m, event.site, result.refs[0], source, text, shared, "parameter", obj.sure)
     elif shared is None and requires is Fact.YES:
-        use = m.consumer_of(event.out)
-        place = f"{naming.text_of(m, use.base)}.{use.name}" if isinstance(use, t.StoreAttribute) else text
-        sharing.note_again(m, event.site, source, place)
+        memory_given.note(m, event.site, source, _place_of(m, event.out) or text)
     return result
+
+
+def _place_of(m: Machine, register: int) -> str:
+    """The field or name that is bound to what a call returns, or nothing."""
+    use = m.consumer_of(register)
+    if isinstance(use, t.StoreAttribute):
+        return f"{naming.text_of(m, use.base)}.{use.name}"
+    return use.name if isinstance(use, t.Bind) else ""
 
 
 @special(
@@ -294,7 +300,7 @@ def _from_pretrained(m: Machine, arguments: Arguments, event: t.Call | t.Invoke,
         module = m.state.object(made.refs[0])
         obj = m.state.object(held.refs[0])
         m.state.set_object(held.refs[0], obj._replace(shares=(*obj.shares, *_as_field(module, made.refs[0]))))
-        sharing.note_table(m, source, event.site, frozen)
+    memory_given.note_table(m, source, event.site, frozen, _place_of(m, event.out))
     return made
 
 

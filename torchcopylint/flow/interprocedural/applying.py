@@ -51,7 +51,17 @@ from torchcopylint.flow.model import (
 )
 from torchcopylint.flow.program import memos, ownership
 from torchcopylint.flow.references import FunctionReference
-from torchcopylint.flow.storages import aliasing, field_uses, own_entries, reading, renewing, replacing, slots, writing
+from torchcopylint.flow.storages import (
+    aliasing,
+    field_uses,
+    memory_given,
+    own_entries,
+    reading,
+    renewing,
+    replacing,
+    slots,
+    writing,
+)
 from torchcopylint.flow.tapes import outer
 from torchcopylint.flow.values import inside, memory, naming
 from torchcopylint.flow.values.sites import STATISTICS, Arguments, Site
@@ -96,6 +106,7 @@ def call(m: Machine, reference: FunctionReference, arguments: Arguments, site: i
     renewing.by_call(m, summary.renewed, bound, site)
     exchanging.by_call(m, reference.unit, summary.exchanged, bound, site)
     handing.take(m, reference.unit, summary.kept, bound, site)
+    memory_given.by_call(m, reference.unit, bound, site, name)
     adding.add(m, reference.unit, summary.added, bound, site)
     sums = {(one.keeper, "".join(one.path)) for one in summary.added} if m.runs.sites else set()
     left = tuple(one for one in summary.left if (one.keeper, one.slot) not in sums)

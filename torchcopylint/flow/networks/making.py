@@ -24,7 +24,7 @@ from torchcopylint.flow.model import (
 from torchcopylint.flow.program import chain_layers, generators, ownership
 from torchcopylint.flow.references import ClassReference
 from torchcopylint.flow.running.machine import Machine
-from torchcopylint.flow.storages import aliasing, reading, slots
+from torchcopylint.flow.storages import aliasing, memory_given, reading, slots
 from torchcopylint.flow.tapes import by_default
 from torchcopylint.flow.values import dtypes, memory
 from torchcopylint.flow.values.sites import Arguments
@@ -223,6 +223,7 @@ def instantiate(m: Machine, reference: ClassReference, arguments: Arguments, sit
     summary = m.world.summary(initial) if initial is not None else None
     if summary is not None and initial is not None:
         handing.take(m, initial, summary.kept, {**given, m.world.unit(initial).first: made}, site)
+        memory_given.by_call(m, initial, given, site, name)
         aliasing.pair_arguments(m, summary.pairs, given, site)
         applying.do_to_arguments(m, initial, summary, given, site, name)
     if initial is None and obj.kind is Kind.INSTANCE:

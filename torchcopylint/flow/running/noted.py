@@ -262,6 +262,8 @@ class Holding:
     put_on: dict[int, PutOn] = field(default_factory=dict)
     given_memory: dict[int, tuple[int, str]] = field(default_factory=dict)
     """The parameter to which a plain tensor has become the memory, and where."""
+    handed_memory: set[str] = field(default_factory=set)
+    """The parameters of a function that become the memory of parameters that it hands out."""
     tables: dict[int, tuple[int, bool]] = field(default_factory=dict)
     """The embedding to which a storage was given, and whether it is frozen."""
     memos: dict[str, tuple[int, ...]] = field(default_factory=dict)

@@ -270,32 +270,6 @@ def _is_asked(m: Machine, register: int) -> bool:
     return inquiries.is_inquiry(m, register)
 
 
-def note_again(m: Machine, site: int, source: Value, text: str) -> None:
-    """A plain tensor becomes the memory of a parameter, `text`: the second that gets it shares it with the first."""
-    if len(source.refs) != 1 or source.refs[0] & 1:
-        return
-    obj = m.state.object(source.refs[0])
-    if obj.kind is not Kind.TENSOR or obj.owner not in ("", LOCAL, ARGUMENT):
-        return
-    table, _ = m.holding.tables.get(obj.shares[0].storage, (-1, False)) if obj.shares else (-1, False)
-    first, held = m.holding.given_memory.setdefault(source.refs[0], (site, text) if table < 0 else (table, ""))
-    if held != text and uses.runs_before(m, first, site):
-        name = naming.key_text(m, source.root) or obj.text
-        m.fact(DataShared(site, text, name, "table", obj.sure, first))
-
-
-def note_table(m: Machine, source: Value, site: int, frozen: bool) -> None:
-    """One table of weights is given to an embedding; twice, and trained by one, it is shared by two."""
-    ref = source.refs[0]
-    storage = m.state.object(ref).shares[0].storage
-    first, kept = m.holding.tables.setdefault(storage, (site, frozen))
-    # One that is frozen and one that is not may be the arms of one condition.
-    both = not kept and not frozen and first != site
-    if both or (not (kept and frozen) and uses.runs_before(m, first, site)):
-        name = naming.key_text(m, source.root) or "one tensor"
-        m.fact(DataShared(site, "this embedding", name, "table", m.state.object(ref).sure, first))
-
-
 def replaced(m: Machine, value: Value, place: str) -> None:
     """A value is stored at a place. If that is where its memory came from, it replaces what was there."""
     for ref in value.refs:
