@@ -53,7 +53,7 @@ def note_bind(m: Machine, event: t.Bind, before: Cell | None, value: Value) -> N
             sure = max(old.sure, Sure.LIKELY) if gradient else min(obj.sure for obj in kinds)
             source = _source(m, name, before)
             m.fact(ParameterRebound(event.site, naming.key_text(m, name), "loop", source, event.site, sure))
-    elif gradient and _is_of_others(m, before) and uses.is_dead(m, name, event.site):
+    elif (_is_of_others(m, before) if gradient else _is_new(m, before, value)) and uses.is_dead(m, name, event.site):
         sure = max(old.sure, Sure.LIKELY)
         m.fact(ParameterRebound(event.site, naming.key_text(m, name), "lost", old.text, event.site, sure))
 
@@ -72,6 +72,21 @@ def _note_element(m: Machine, event: t.Bind, before: Cell, value: Value) -> None
         return
     if _is_gone_back_to(m, event, before):
         m.fact(ParameterRebound(event.site, naming.key_text(m, name), "loop", "", event.site, Sure.LIKELY))
+
+
+def _is_new(m: Machine, before: Cell, value: Value) -> bool:
+    """Whether something new is computed of a parameter of somebody's, apart from any graph, as one does to change it:
+    under `no_grad`, or of its `.data`."""
+    data = [share for ref in before.refs for share in m.state.object(ref).shares if share.how is How.DATA]
+    of = tuple(share.of for share in data) or before.refs
+    if not data and m.state.mode.recording is not Fact.NO:
+        return False
+    storages = {share.storage for ref in of for share in m.state.object(ref).shares}
+    new = [m.state.object(ref) for ref in value.refs]
+    apart = all(storages.isdisjoint(share.storage for share in obj.shares) for obj in new)
+    parameters = all(m.state.object(ref).kind is Kind.PARAMETER for ref in of)
+    known = apart and parameters and all(obj.kind in TENSORS for obj in new)
+    return known and _is_of_others(m, before._replace(refs=of))
 
 
 def _note_exchanged(m: Machine, event: t.Bind, before: Cell, value: Value) -> None:
