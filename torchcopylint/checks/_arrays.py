@@ -13,6 +13,7 @@ from torchcopylint.checks._common import (
     confidence,
     edited_alone,
     edits_field,
+    expected_unchanged,
     fields_collected,
     first_of_each,
     first_reads,
@@ -45,12 +46,13 @@ def reports(unit: UnitFacts, how: How) -> Iterator[Report]:
             continue
         later = others.get(write.site, [])
         reads = [read for read in later if how in read.hows]
+        expected = expected_unchanged(unit, write, reads)
         mine = owns.get(write.site, [])
         # `for row in array: row[:2] = 0`, and then the array.
         ours = [*mine, *(read for read in later if how not in read.hows)]
         reads = [read for read in reads if not _filled_on_purpose(read, write, mine, _is_being_filled(unit, write))]
         reads = [read for read in reads if not _two_of_several(read, write) and not is_meant_for(read, write, ours)]
-        reads = [read for read in reads if not _is_for_the_other(read, write, ours)]
+        reads = expected or [read for read in reads if not _is_for_the_other(read, write, ours)]
         if reads:
             found.append((write, min(reads, key=order_of)))
             if only_shown(reads, mine):

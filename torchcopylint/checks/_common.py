@@ -15,6 +15,7 @@ from torchcopylint.flow.facts import (
     PartHandedOut,
     PartSuffers,
     ReadAfter,
+    StillExpected,
     UnitFacts,
     ViewRefused,
     Write,
@@ -96,6 +97,16 @@ def first_reads(unit: UnitFacts, own: bool) -> dict[int, list[ReadAfter]]:
         if isinstance(fact, ReadAfter) and fact.own is own and not any(of_collected(fact, put) for put in collected):
             found.setdefault(fact.write, []).append(fact)
     return found
+
+
+def expected_unchanged(unit: UnitFacts, write: Write, reads: Sequence[ReadAfter]) -> list[ReadAfter]:
+    """The reads by which an assertion says that something else than what was written still holds what it did before."""
+    said = [fact for fact in unit.facts if isinstance(fact, StillExpected) and fact.since < write.site]
+    return [
+        read
+        for read in reads
+        if read.site > write.site and any(fact.name == read.name and read.site in fact.sites for fact in said)
+    ]
 
 
 def of_collected(read: ReadAfter, fact: Collected) -> bool:

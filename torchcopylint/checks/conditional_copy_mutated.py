@@ -36,7 +36,7 @@ def check(unit: UnitFacts) -> Iterator[Report]:
         if write.form not in DIRECT_FORMS or write.kind not in TENSORS:
             continue
         mine = owns.get(write.site, [])
-        reads = [read for read in others.get(write.site, []) if _of_a_source(read)]
+        reads = [read for read in others.get(write.site, []) if _of_a_source(read) or _meets_source(read, mine)]
         reads = [read for read in reads if not is_meant_for(read, write, mine, partly=True)]
         if write.form == "item" and not write.named:
             # `pick(x, index)[0] = 1` has no other purpose than to change what it picks from.
@@ -45,7 +45,7 @@ def check(unit: UnitFacts) -> Iterator[Report]:
             found.append((write, min(reads, key=order_of)))
     told = {write.site for write, _ in found}
     for write, read in once_a_sharing(found):
-        when = next(link.when for link in read.below_written if link.when)
+        when = next(link.when for link in (*read.below_written, *read.below_read) if link.when)
         yield Report(
             site=write.site,
             points=(*shared_points(read.links), written_point(write), read_point(read, write)),
@@ -75,6 +75,15 @@ def _of_a_source(read: ReadAfter) -> bool:
     if read.asked:
         return False
     return read.conditional and bool(conditions) and read.hows <= HOWS and read.kind in TENSORS
+
+
+def _meets_source(read: ReadAfter, owns: list[ReadAfter]) -> bool:
+    """Whether the source was written, and meets in one operation what was converted from it before: `x - x.cpu()` of
+    then. Who computes something of the two takes them for two."""
+    plain = not read.below_written and not read.element and not read.asked and read.hows <= HOWS
+    taken = any(link.when for link in read.below_read) and all(link.site != read.site for link in read.links)
+    known = read.conditional and read.kind in TENSORS and read.consumer in ("operand", "argument")
+    return plain and taken and known and any(own.site == read.site for own in owns)
 
 
 def _outside(unit: UnitFacts, facts: list[ConditionalWrite], owns: dict[int, list[ReadAfter]]) -> Iterator[Report]:

@@ -16,6 +16,7 @@ from torchcopylint.checks._common import (
     edited_alone,
     edits_openly,
     edits_whole_field,
+    expected_unchanged,
     first_of_each,
     first_of_parts,
     first_reads,
@@ -53,6 +54,8 @@ _KEPT = _WANTED | {"store", "yield"}
 _SHARING = PLAIN_HOWS | {How.CONDITIONAL, How.PARAMETER}
 """Ways to share of which a pair is told: of a detached one, and of one that was put on the storage of another, other
 rules tell."""
+_STEPPED = _SHARING | {How.PARAMETERS, How.FIELD}
+"""The same of what an optimizer steps on."""
 
 
 def check(unit: UnitFacts) -> Iterator[Report]:
@@ -66,15 +69,21 @@ def check(unit: UnitFacts) -> Iterator[Report]:
     found = []
     reaching, edits = [], []
     for write in unit.writes.values():
+        later = others.get(write.site, [])
+        if write.form == "step":
+            # What an optimizer steps on is rarely looked at by another name, and then for what it has become.
+            kept = [read for read in expected_unchanged(unit, write, later) if read.certain and read.hows <= _STEPPED]
+            found += [(write, read) for read in kept[:1]]
         if write.form not in _FORMS or _says_so(unit, write):
             continue
-        reads = _of_other_holders(unit, write, others.get(write.site, []))
+        reads = _of_other_holders(unit, write, later)
         own = owns.get(write.site, [])
-        if write.blank and not write.reads_old:
+        expected = expected_unchanged(unit, write, reads)
+        if write.blank and not write.reads_old and not expected:
             reads = _of_filled(unit, write, reads) if own else []
             if not reads:
                 continue
-        wanted = _wanted(unit, write, reads, own)
+        wanted = expected or _wanted(unit, write, reads, own)
         if write.site in alone and not wanted and _for_the_moment(own, _ours(unit, write)):
             wanted = reads
         if write.site in handed_out and not wanted and _goes_on_with_part(unit, write, reads, own):

@@ -110,6 +110,7 @@ from torchcopylint.flow.storages import (  # noqa: F401  (each registers what it
 from torchcopylint.flow.tapes import (
     copied_lists,
     edited_each_round,
+    expected,
     inlining,
     rescaling,
     scratch,
@@ -303,6 +304,7 @@ def _whole_facts(world: World, m: Machine, found: list[Relation], joined: tuple[
     found += rescaling.found(m)
     found += edited_each_round.found(m)
     found += scratch.found(m)
+    found += expected.found(m)
     found += copied_lists.found(m)
     found += lent_parts.found(m)
     found += twin_fields.found(m)

@@ -54,6 +54,7 @@ from torchcopylint.flow.facts.fields import (
     Kept,
     PartHandedOut,
     ScratchEdited,
+    StillExpected,
     SumScaled,
 )
 from torchcopylint.flow.facts.memory import (
@@ -192,6 +193,7 @@ __all__ = [
     "Revealed",
     "Saved",
     "ScratchEdited",
+    "StillExpected",
     "Sharer",
     "StateItemLost",
     "StatesMerged",

@@ -29,6 +29,15 @@ class ScratchEdited(NamedTuple):
     site: int
 
 
+class StillExpected(NamedTuple):
+    """The assertion at `site`, which looks at `name` at `sites`, says that it holds what it did at the site `since`."""
+
+    site: int
+    name: str
+    since: int
+    sites: tuple[int, ...]
+
+
 class PartHandedOut(NamedTuple):
     """The write at `site` goes through a part of something that a function of the user's has returned, or, with
     `whole`, through just what a method or property has returned."""

@@ -55,6 +55,7 @@ from torchcopylint.flow.facts.fields import (
     Kept,
     PartHandedOut,
     ScratchEdited,
+    StillExpected,
     SumScaled,
 )
 from torchcopylint.flow.facts.memory import (
@@ -123,7 +124,7 @@ Relation: TypeAlias = (
     " | LoadedByAssignment | MappedWrite | FieldMet | FieldCollected | SentAndWritten | SampleEdited"
     " | LookedAtAnew | StatesMerged | CopyFrozen"
     " | EntriesEdited | EntryWritten | EditedAlone | PartHandedOut | FieldIsGlobal | FieldsTwins | GradientKept"
-    " | PartSuffers | FieldOver | FieldsShare | ScratchEdited"
+    " | PartSuffers | FieldOver | FieldsShare | ScratchEdited | StillExpected"
 )
 
 
