@@ -28,6 +28,9 @@ RENORMALISING = "(max_norm)"
 _OF_TWO = frozenset({"maximum", "minimum", "fmax", "fmin"})
 """What works element by element, and has no twin that works in place."""
 
+_RESHAPING = frozenset({"t_", "transpose_", "swapaxes_", "swapdims_", "squeeze_", "unsqueeze_", "as_strided_"})
+"""What changes the shape of a tensor in place, which torch refuses for a leaf as it does a write (executed)."""
+
 
 def apply(m: Machine, op: Op, arguments: Arguments, at: Site) -> Value:
     """What a call of a known operation does and returns."""
@@ -68,6 +71,8 @@ def apply(m: Machine, op: Op, arguments: Arguments, at: Site) -> Value:
         # `t_`, `transpose_`: no element changes, but to autograd it is a write.
         for value in written:
             refusals.check_shape(m, value, (), at)
+            if op.short in _RESHAPING:
+                grads.check_leaf(m, value, at, view=False)
     if activation:
         activations.note_result(m, at.site)
         spoilt.note(m, first, at.site)
