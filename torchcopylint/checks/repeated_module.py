@@ -11,12 +11,13 @@ from torchcopylint.flow.facts import Repeated, UnitFacts
 from torchcopylint.flow.model import Kind
 
 ACROSS_CALLS = True
+_TRAINED = frozenset({Kind.MODULE, Kind.PARAMETER})
 
 
 def check(unit: UnitFacts) -> Iterator[Report]:
     """Report `[layer] * n` and comprehensions over one instance, unless a test decides between that and another way."""
     for fact in unit.facts:
-        if isinstance(fact, Repeated) and fact.kind is Kind.MODULE and fact.stateful and not fact.chosen:
+        if isinstance(fact, Repeated) and fact.kind in _TRAINED and fact.stateful and not fact.chosen:
             yield Report(
                 site=fact.site,
                 points=(Point(Role.SHARED, fact.site, f"shared.{fact.form}", {"name": fact.name}),),

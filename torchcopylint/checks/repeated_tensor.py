@@ -66,5 +66,6 @@ def _through_an_entry(write: Write, fact: Repeated) -> bool:
     """The write goes to one entry, and to nothing else that it may be."""
     if write.form not in DIRECT_FORMS or {storage | 1 for storage in write.storages} != fact.storages:
         return False
-    # Written under a name that it had before, it is a buffer that the entries are meant to follow.
-    return write.bound >= fact.site
+    # Written under a name that it had before, it is a buffer that the entries are meant to follow. What a loop has made
+    # of such lists is reached through two of them.
+    return write.bound >= fact.site or (write.bound < 0 and not write.named and write.site > fact.site)

@@ -36,10 +36,17 @@ def note_repeated(m: Machine, held: Value, site: int, form: str, container: str,
     obj = m.state.object(held.refs[0])
     if obj.kind in (Kind.MODULE, *BUFFERS):
         stateful = all(_stateful(m, ref, m.state.object(ref)) for ref in held.refs)
+        stateful = stateful and (obj.kind is not Kind.PARAMETER or _is_registered(m, register))
         storages = frozenset(share.storage | 1 for share in obj.shares)
         chosen = register >= 0 and (alternatives.are_chosen(m, register, site) or _is_exchanged(m, register))
         chosen = chosen or _takes_its_place(m, held, site)
         m.fact(Repeated(site, obj.text, obj.site, obj.kind, stateful, form, container, obj.sure, storages, chosen))
+
+
+def _is_registered(m: Machine, register: int) -> bool:
+    """Whether a list of parameters is made to be part of a network: `nn.ParameterList([weight] * 3)`."""
+    user = m.consumer_of(register) if register >= 0 else None
+    return isinstance(user, t.Call | t.Invoke) and m.dotted_of(user) == "torch.nn.ParameterList"
 
 
 def note_twice(m: Machine, values: Iterable[Value], site: int, register: int) -> None:
