@@ -9,6 +9,7 @@ from torchcopylint.checks._common import (
     DIRECT_FORMS,
     PLAIN_HOWS,
     confidence,
+    expected_unchanged,
     first_reads,
     is_meant_for,
     once_a_sharing,
@@ -37,7 +38,8 @@ def check(unit: UnitFacts) -> Iterator[Report]:
             continue
         mine = owns.get(write.site, [])
         reads = [read for read in others.get(write.site, []) if _of_a_source(read) or _meets_source(read, mine)]
-        reads = [read for read in reads if not is_meant_for(read, write, mine, partly=True)]
+        expected = [read for read in expected_unchanged(unit, write, reads) if read.hows <= HOWS]
+        reads = expected or [read for read in reads if not is_meant_for(read, write, mine, partly=True)]
         if write.form == "item" and not write.named:
             # `pick(x, index)[0] = 1` has no other purpose than to change what it picks from.
             reads = [read for read in reads if not _is_picked(read)]

@@ -3,23 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import prod
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import StillExpected
 from torchcopylint.flow.tapes import uses
+from torchcopylint.flow.values import naming
 
 if TYPE_CHECKING:
     from torchcopylint.flow.running.machine import Machine
 
 _FILLED = {"zeros": 0, "ones": 1, "zeros_like": 0, "ones_like": 1, "full": None, "full_like": None, "eye": 1}
 """What functions of torch and NumPy fill a tensor with; `None` is their second argument, `eye` has a diagonal."""
-_SAME = frozenset({"detach", "clone", "copy", "flatten", "ravel", "reshape", "view", "t", "numpy", "cpu", "contiguous"})
+_SAME = frozenset(
+    {
+        "detach",
+        "clone",
+        "copy",
+        "flatten",
+        "ravel",
+        "reshape",
+        "view",
+        "t",
+        "transpose",
+        "permute",
+        "squeeze",
+        "unsqueeze",
+    }
+    | {"numpy", "cpu", "contiguous", "float", "double"}
+)
+_TURNED = frozenset({"T", "mT"})
 _ONE_OF = frozenset({"max", "min", "mean", "amax", "amin", "median", "item", "tolist", "all"})
 _ADDING = frozenset({"sum", "norm", "trace"})
 _COPYING = frozenset({"clone", "copy"})
 _EQUAL = frozenset({"torch.equal", "torch.allclose", "numpy.array_equal", "numpy.allclose"})
-_HANDING_ON = frozenset({"builtins.float", "builtins.int", "torch.from_numpy", "torch.as_tensor", "torch.asarray"})
+_HANDING_ON = frozenset(
+    {"builtins.float", "builtins.int", "torch.from_numpy", "torch.as_tensor", "torch.asarray"}
+    | {"numpy.asarray", "numpy.ascontiguousarray"}
+)
 _NUMBERS = (int, float)
 _MAX_DEPTH = 8
 
@@ -79,7 +101,15 @@ def _content(m: Machine, register: int, depth: int = _MAX_DEPTH) -> _Content | N
     match event:
         case t.Load():
             return _made(m, event)
+        case t.Call() | t.Invoke() if _created(m, event):
+            return _filled(m, event)
+        case t.Attribute() if event.name in _TURNED:
+            return _content(m, event.base, depth - 1)
         case t.Item():
+            entry = _entry(m, event)
+            if entry >= 0:
+                held = _content(m, entry, depth - 1)
+                return held and held._replace(name=naming.text_of(m, event.out), sites=(event.site,))
             inner = _content(m, event.base, depth - 1)
             known = inner is not None and not inner.diagonal
             return inner._replace(size=-1, sites=(*inner.sites, event.site)) if known and inner is not None else None
@@ -91,6 +121,20 @@ def _content(m: Machine, register: int, depth: int = _MAX_DEPTH) -> _Content | N
         case t.Call() if m.dotted_of(event) in _HANDING_ON and event.arguments:
             return _content(m, event.arguments[0].register, depth - 1)
     return None
+
+
+def _entry(m: Machine, event: t.Item) -> int:
+    """What stands at a constant place of a list or dictionary that is written out, or no register."""
+    base = m.unit.definitions[event.base]
+    bound = uses.bindings_before(m, base) if isinstance(base, t.Load) else []
+    made = m.unit.definitions[bound[0]] if len(bound) == 1 and bound[0] >= 0 else None
+    subscript = event.subscript[0] if len(event.subscript) == 1 else None
+    key = m.unit.definitions[subscript] if isinstance(subscript, int) and subscript >= 0 else None
+    if not isinstance(made, t.Make) or not isinstance(key, t.Const) or any(made.stars):
+        return t.NO_REGISTER
+    keys = [m.unit.definitions[one] if one >= 0 else None for one in made.keys]
+    named = [one.value if isinstance(one, t.Const) else None for one in keys] if keys else [*range(len(made.items))]
+    return made.items[named.index(key.value)] if key.value in named else t.NO_REGISTER
 
 
 def _of_method(event: t.Invoke, inner: _Content) -> _Content | None:
@@ -113,28 +157,30 @@ def _made(m: Machine, load: t.Load) -> _Content | None:
     """What a name was made with, if it was bound once, to what is filled with one number, or to an alias of that."""
     bound = uses.bindings_before(m, load)
     made = m.unit.definitions[bound[0]] if len(bound) == 1 and bound[0] >= 0 else None
-    dotted = m.dotted_of(made) if isinstance(made, t.Call | t.Invoke) else ""
-    package, _, name = dotted.rpartition(".")
     if not isinstance(made, t.Call | t.Invoke | t.Item):
         return None
-    if package not in ("torch", "numpy") or name not in _FILLED:
-        alias = _content(m, bound[0])
-        return alias and alias._replace(name=load.name, since=made.site, sites=(load.site,))
+    content = _content(m, bound[0])
+    return content and content._replace(name=load.name, since=made.site, sites=(load.site,))
+
+
+def _created(m: Machine, event: t.Call | t.Invoke) -> str:
+    """The name of the function that makes something filled with one number, or nothing."""
+    package, _, name = m.dotted_of(event).rpartition(".")
+    return name if package in ("torch", "numpy") and name in _FILLED else ""
+
+
+def _filled(m: Machine, made: t.Call | t.Invoke) -> _Content | None:
+    """What such a function makes."""
+    name = _created(m, made)
     filled, given = _FILLED[name], [argument.register for argument in made.arguments if not argument.keyword]
     value = filled if filled is not None else _constant(m, given[1]) if len(given) > 1 else None
     if value is None:
         return None
-    sizes = [
-        size
-        for register in given[: 1 if name.startswith("full") or package == "numpy" else None]
-        for size in _sizes(m, register)
-    ]
-    size = 1
-    for one in sizes:
-        size = size * one if one >= 0 and size >= 0 else -1
-    known = bool(sizes) and not name.endswith("_like")
-    size = (sizes[0] if name == "eye" else size) if known else -1
-    return _Content(load.name, made.site, value, size, name == "eye", (load.site,))
+    several = not name.startswith("full") and m.dotted_of(made).startswith("torch.")
+    sizes = [size for register in given[: None if several else 1] for size in _sizes(m, register)]
+    known = bool(sizes) and not name.endswith("_like") and min(sizes) >= 0
+    size = (sizes[0] if name == "eye" else prod(sizes)) if known else -1
+    return _Content("", made.site, value, size, name == "eye", ())
 
 
 def _sizes(m: Machine, register: int) -> list[int]:
