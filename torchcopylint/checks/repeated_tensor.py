@@ -68,4 +68,4 @@ def _through_an_entry(write: Write, fact: Repeated) -> bool:
         return False
     # Written under a name that it had before, it is a buffer that the entries are meant to follow. What a loop has made
     # of such lists is reached through two of them.
-    return write.bound >= fact.site or (write.bound < 0 and not write.named and write.site > fact.site)
+    return write.bound >= fact.site or (len(write.storages) > 1 and not write.named and write.site > fact.site)
