@@ -16,6 +16,7 @@ from torchcopylint.flow.model import (
     HANDED,
     INFERENCE,
     LOCAL,
+    MIXED,
     OUTPUT,
     RETAINS,
     SECOND_ORDER,
@@ -86,8 +87,19 @@ def result_of(m: Machine, made: Object, operands: Sequence[Value], differentiabl
         return made._replace(requires_grad=best, leaf=Fact.NO, graph=graph)
     if unknown or m.state.mode.recording is Fact.UNKNOWN:
         graph = frozenset[int]().union(*(obj.graph for obj in inputs if obj.requires_grad is Fact.UNKNOWN))
-        return made._replace(requires_grad=Fact.UNKNOWN, leaf=Fact.UNKNOWN, graph=graph)
+        flags = made.flags | {MIXED} if any(_are_integers_elsewhere(m, value) for value in operands) else made.flags
+        return made._replace(requires_grad=Fact.UNKNOWN, leaf=Fact.UNKNOWN, graph=graph, flags=flags)
     return made._replace(requires_grad=Fact.NO, leaf=Fact.YES)
+
+
+def _are_integers_elsewhere(m: Machine, value: Value) -> bool:
+    """Whether one of several things that a value may be, or that a list holds, is integers: what stands in their place
+    on other paths is a choice as well (`guide[:, i]` beside `prob.argmax(-1)`), and no output that has a graph."""
+    cells = (m.state.refs_of(slot) for ref in value.refs for slot in m.state.slot_names(ref))
+    for refs in (value.refs, *cells):
+        if len(refs) > 1 and any(m.state.object(ref).dtype in dtypes.INTEGERS for ref in refs):
+            return True
+    return any(MIXED in m.state.object(ref).flags for ref in value.refs)
 
 
 def _is_unseen(m: Machine, value: Value) -> bool:

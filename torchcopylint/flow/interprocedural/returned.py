@@ -63,7 +63,7 @@ MAX_PARTS = 16
 """So many elements or fields of what a function returns are told of."""
 HANDED_OUT = frozenset(
     {INDEX_COPY, OUTPUT, INFERENCE, NO_GRAD_VIEW, CUSTOM_VIEW, EXPANDED, PLACEHOLDER, PARTS, WRITES_INPUT}
-    | {REVERSED, READ_ONLY}
+    | {MIXED, REVERSED, READ_ONLY}
 )
 """What a function's callers know as well of what it has made."""
 
