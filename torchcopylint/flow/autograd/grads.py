@@ -50,7 +50,10 @@ GRAPH_HOWS = frozenset({How.VIEW, How.INDEX, How.ROW, How.CONDITIONAL, How.FIELD
 
 
 def tensors_in(m: Machine, values: Iterable[Value]) -> list[Object]:
-    """The tensors among some values, elements of lists and tuples included."""
+    """The tensors among some values, elements of lists and tuples included.
+
+    What was asked whether it requires grad, and does not on this path, hands no graph on.
+    """
     found = []
     for value in values:
         for ref in value.refs:
@@ -59,6 +62,8 @@ def tensors_in(m: Machine, values: Iterable[Value]) -> list[Object]:
                 for slot in m.state.slot_names(ref):
                     cell = m.state.cell(slot)
                     found += [m.state.object(r) for r in cell.refs] if cell is not None else []
+            elif GRADLESS in obj.flags:
+                found.append(obj._replace(requires_grad=Fact.NO, graph=frozenset()))
             else:
                 found.append(obj)
     return found

@@ -70,6 +70,8 @@ def assume(m: Machine, register: int, truth: bool) -> None:
             _assume_instance(m, event.arguments[0].register, event.arguments[1].register, truth)
         elif function.const == _IS_TENSOR and event.arguments:
             _assume_tensor(m, event.arguments[0].register, truth)
+        elif function.const == "builtins.any" and event.arguments and not truth:
+            _assume_none_holds(m, event.arguments[0].register)
     elif event.__class__ is t.Invoke:
         base = m.value(event.base)
         if isinstance(base.const, Dotted) and f"{base.const}.{event.name}" == _IS_TENSOR and event.arguments:
@@ -85,6 +87,14 @@ def assume(m: Machine, register: int, truth: bool) -> None:
         event = m.unit.definitions[bound[0]] if len(bound) == 1 and bound[0] >= 0 else None
     if event.__class__ is t.Invoke and event.name == "is_floating_point":
         _assume_dtype(m, _asked_about(m, event), dtypes.FLOATING if truth else dtypes.INTEGRAL)
+
+
+def _assume_none_holds(m: Machine, register: int) -> None:
+    """`any(t.requires_grad for t in (x, y))` does not hold, nor does any of a list that is written down."""
+    made = m.unit.definitions[register] if register >= 0 else None
+    collected = [event.item for event in m.index.of(t.Collect) if event.container == register]
+    for item in (*collected, *(made.items if isinstance(made, t.Make) else ())):
+        assume(m, item, False)
 
 
 def _assume_tensor(m: Machine, register: int, truth: bool) -> None:
