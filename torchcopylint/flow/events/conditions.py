@@ -8,6 +8,7 @@ from torchcopylint.flow.library import containers, subscripts
 from torchcopylint.flow.model import (
     ARGUMENT,
     CONTAINERS,
+    GRADED,
     GRADLESS,
     NO_TENSOR,
     TENSORS,
@@ -142,10 +143,14 @@ def _assume_dtype(m: Machine, asked: Value, dtype: str) -> None:
 
 def _assume_none(m: Machine, event: t.Logic, is_none: bool) -> None:
     other = m.value(event.operands[1])
-    if other.kind is not Kind.NONE or other.refs or not is_none:
+    if other.kind is not Kind.NONE or other.refs:
         return
     source = m.unit.definitions[event.operands[0]]
-    if isinstance(source, t.Load):
+    if isinstance(source, t.Attribute) and source.name == "grad" and not is_none:
+        for ref in m.value(source.base).refs:
+            obj = m.state.object(ref)
+            m.state.set_object(ref, obj._replace(flags=obj.flags | {GRADED}))
+    elif isinstance(source, t.Load) and is_none:
         cell = m.state.cell(source.name)
         if cell is not None and cell.refs and not m.first_turn and _is_bound_by_first_turn(m, source.name, event.site):
             m.state.die()

@@ -15,6 +15,7 @@ from torchcopylint.flow.model import (
     CONTAINERS,
     FIELD,
     GLOBAL,
+    GRADED,
     HANDED,
     HOOKED,
     INFERENCE,
@@ -340,7 +341,7 @@ def _grad(m: Machine, base: Value, obj: Object, site: int, text: str, out: int) 
     ref = base.refs[0]
     lacking = _keeps_no_gradient(m, obj) or _has_no_gradient(m, obj, out)
     lacking = site >= 0 and lacking and not _may_retain(m, base)
-    if lacking and not exclude(m, obj.site, site) and not inquiries.is_asserted_none(m, out):
+    if lacking and not exclude(m, obj.site, site) and not inquiries.none_is_expected(m, out):
         sure = obj.sure if obj.requires_grad is Fact.YES else Sure.LIKELY
         m.fact(GradientRead(site, text, obj.site, obj.text, sure, uses.is_shown(m, out)))
     rebinding.note_gradient_read(m, ref, obj, site, text)
@@ -357,7 +358,7 @@ def _grad(m: Machine, base: Value, obj: Object, site: int, text: str, out: int) 
 
 def _keeps_no_gradient(m: Machine, obj: Object) -> bool:
     computed = obj.leaf is Fact.NO and (obj.requires_grad > 0 or HANDED in obj.flags) and obj.kind in TENSORS
-    return computed and RETAINS not in obj.flags and not _may_be_a_leaf(m, obj)
+    return computed and not obj.flags & {RETAINS, GRADED} and not _may_be_a_leaf(m, obj)
 
 
 def _has_no_gradient(m: Machine, obj: Object, out: int) -> bool:

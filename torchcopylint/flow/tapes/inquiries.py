@@ -78,15 +78,27 @@ def asks(event: t.Attribute | t.Invoke, register: int) -> bool:
     return event.base == register and event.name in _ASKED
 
 
-def is_asserted_none(m: Machine, register: int) -> bool:
-    """Whether what is in a register is asserted to be `None`: whoever does that expects nothing else."""
+def none_is_expected(m: Machine, register: int) -> bool:
+    """Whether what is in a register is asserted to be `None`, or a test does something in either case, and says in
+    words that it is: whoever does that expects it."""
     asked = m.consumer_of(register) if register >= 0 else None
     if isinstance(asked, t.Invoke) and asked.name == "assertIsNone":
         return True
-    if not isinstance(asked, t.Logic) or asked.symbol != "is":
+    if not isinstance(asked, t.Logic) or asked.symbol not in ("is", "is not"):
         return False
+    if any(_says_so(branch, asked) for branch in m.index.of(t.Branch)):
+        return True
     outcomes = [event.truth for event in m.index.of(t.Assume) if event.register == asked.out]
-    return outcomes == [True]
+    return asked.symbol == "is" and outcomes == [True]
+
+
+def _says_so(branch: t.Branch, asked: t.Logic) -> bool:
+    """Whether the arm in which a test has found `None` holds a text, and the other one anything."""
+    heads = [arm[0] if len(arm) > 1 else None for arm in branch.arms]
+    if not all(isinstance(head, t.Assume) and head.register == asked.out for head in heads):
+        return False
+    empty = [arm for arm in branch.arms if isinstance(arm[0], t.Assume) and arm[0].truth == (asked.symbol == "is")]
+    return any(isinstance(one, t.Const) and isinstance(one.value, str) for arm in empty for one in arm)
 
 
 def _takes_tensors(m: Machine, event: t.Attribute | t.Invoke) -> bool:
