@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import ModulePaired
 from torchcopylint.flow.model import Kind, Sure
+from torchcopylint.flow.tapes import item_stores
 from torchcopylint.flow.values import kinds, naming
 
 if TYPE_CHECKING:
@@ -81,13 +82,13 @@ def _go_back(m: Machine, event: t.StoreAttribute) -> bool:
 
 
 def _swaps(m: Machine, item: t.StoreItem, source: t.Item) -> bool:
-    """Whether the entry that another one is set to is set, too."""
+    """Whether the entry that another one is set to is set, too, under its key or by a loop over several."""
     key = naming.index_text(m, source.subscript)
     base = naming.text_of(m, source.base)
+    others = [one for one in m.index.of(t.StoreItem) if one is not item and naming.text_of(m, one.base) == base]
     return any(
-        naming.text_of(m, one.base) == base and naming.index_text(m, one.subscript) == key
-        for one in m.index.of(t.StoreItem)
-        if one is not item
+        naming.index_text(m, one.subscript) == key or key in map(repr, item_stores.keys_in_turn(m, one))
+        for one in others
     )
 
 

@@ -55,6 +55,22 @@ def goes_back(m: Machine, store: t.StoreItem) -> bool:
     return any(_is_key_of(m, made[one], store) for one in bound if one >= 0)
 
 
+def keys_in_turn(m: Machine, store: t.StoreItem) -> list[object]:
+    """The keys at which a loop stores one after the other: those that are written down in its head, as in
+    `for key in ("ema", "optimizer"): found[key] = None`, if each turn stores."""
+    made = m.unit.definitions
+    key = made[store.subscript[0]] if len(store.subscript) == 1 and isinstance(store.subscript[0], int) else None
+    bound = uses.bindings_before(m, key) if isinstance(key, t.Load) else []
+    turn = made[bound[0]] if len(bound) == 1 and bound[0] >= 0 else None
+    listed = made[turn.iterable] if isinstance(turn, t.Iterate) and turn.iterable >= 0 else None
+    if not isinstance(turn, t.Iterate) or not isinstance(listed, t.Make) or listed.kind == "dict" or any(listed.stars):
+        return []
+    if uses.loops_around(m, turn.site) != uses.loops_around(m, store.site) or uses.on_some_paths(m, store.site):
+        return []
+    items = [made[item] for item in listed.items if item >= 0]
+    return [item.value for item in items if isinstance(item, t.Const) and isinstance(item.value, str)]
+
+
 def _is_key_of(m: Machine, part: t.Event | None, store: t.StoreItem) -> bool:
     """Whether something is the key that the loop around a store has just taken out of what is stored into."""
     made = m.unit.definitions
