@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 Order: TypeAlias = "tuple[int | str, ...]"
 """Which dimension of the memory each one is; or `swap` and two of them, `reverse`, or `?` for some other order."""
+_TURNED_ROUND = frozenset({(1, 2, 0), (2, 0, 1)})
+"""The channels of one picture come last, or first again."""
 _KEEPING_ORDER = frozenset(
     ["clone", "to", "cpu", "cuda", "float", "double", "half", "bfloat16", "long", "int", "bool", "type", "type_as"]
 )
@@ -320,7 +322,9 @@ def note_view(m: Machine, arguments: Arguments, at: Site) -> None:
         # `x.transpose(1, 2).view(-1, n)` goes well for a batch of one, and whoever leaves its size open may have that.
         sizes = _sizes(m, arguments.positional[1:]) or [Value()]
         of_one = sizes[0].const == -1 and not all(_refuses(order, count, True) for order in orders)
-        m.fact(ViewImpossible(at.site, at.name, obj.site, Sure.HINT if of_one else obj.sure))
+        # So does `mask.permute(1, 2, 0).view(-1)` of a mask, or of a picture in grey: nobody writes out another one so.
+        grey = count == 1 and all(order in _TURNED_ROUND for order in orders)
+        m.fact(ViewImpossible(at.site, at.name, obj.site, Sure.HINT if of_one or grey else obj.sure))
 
 
 def _dimensions(arguments: Arguments, names: tuple[str, ...]) -> tuple[int, ...]:
