@@ -96,6 +96,8 @@ def _is_made_after(m: Machine, ref: int, source: Value) -> bool:
 
 _ONE_OF = re.compile(r"(\w+)\.(?:named_)?(?:modules|children)\(\)\[")
 """How a layer is called that a loop has picked out of a network."""
+_ONE_OF_PART = re.compile(r"(\w+)\.(\w+)\[")
+"""The same, out of a chain in a field of it: `trained.features[...]`."""
 
 
 def _takes_its_place(m: Machine, place: str, source: str) -> bool:
@@ -179,7 +181,7 @@ def _is_let_go(m: Machine, source: Value, site: int) -> bool:
 def _is_used_up(m: Machine, shared: str, site: int) -> bool:
     """Whether the memory is that of layers of a network that a function has for itself and goes through for them, and
     does not look at again: `trained = alexnet(); for a, b in zip(net.modules(), trained.modules()): ...`."""
-    picked = _ONE_OF.match(shared)
+    picked = _ONE_OF.match(shared) or _ONE_OF_PART.match(shared)
     if picked is None or m.unit.kind != "function" or "." in picked[1] or uses.seen_from_inside(m, picked[1]):
         return False
     bound = m.index.binds.get(picked[1], ())
@@ -188,11 +190,24 @@ def _is_used_up(m: Machine, shared: str, site: int) -> bool:
         return False
     looks = [use for use in uses.of_name(m, picked[1]) if use.loads]
     seen = [m.consumer_of(use.register) for use in looks]
-    through = all(isinstance(one, t.Invoke) and one.base == use.register for one, use in zip(seen, looks, strict=True))
+    through = all(_goes_through(m, one, use.register) for one, use in zip(seen, looks, strict=True))
     around = set(uses.loops_around(m, site))
+    # Who looks at another part of it looks at other layers.
+    field = picked[2] if picked.re is _ONE_OF_PART else ""
+    pairs = zip(seen, looks, strict=True)
+    looks = [use for one, use in pairs if not (field and isinstance(one, t.Attribute) and one.name != field)]
     # What a loop that stands around all of it makes anew is let go of with it.
     once = len(bound) == 1 and all(use.site < site for use in looks)
     return once and through and not (around & {loop for use in looks for loop in uses.loops_around(m, use.site)})
+
+
+def _goes_through(m: Machine, event: t.Event | None, register: int) -> bool:
+    """Whether a network is asked for its layers, or for a field that a loop goes through."""
+    if not isinstance(event, t.Attribute) or event.base != register:
+        return isinstance(event, t.Invoke) and event.base == register
+    used = m.consumer_of(event.out)
+    over = isinstance(used, t.Call) and naming.text_of(m, used.function) in ("enumerate", "zip")
+    return over or isinstance(used, t.Iterate)
 
 
 def _is_taken_each_turn(m: Machine, ref: int, source: Value, site: int) -> bool:
