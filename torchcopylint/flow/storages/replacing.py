@@ -155,7 +155,10 @@ def _parts_of(m: Machine, refs: tuple[int, ...], depth: int) -> Iterator[int]:
 def _held(m: Machine) -> Iterator[OptimizerHeld]:
     """The optimizers that a constructor leaves in fields, over the modules in other fields, and nobody exchanges."""
     me = m.number("argument", m.unit.first)
+    calls = uses.own_calls(m)
+    set_here = _set_by_constructors(m, calls)
     held = [(slot, m.state.cell(slot), m.state.refs_of(slot)) for slot in m.state.slot_names(me)]
+    held = [found for found in held if found[0][1][1:] in set_here]
     single = [(slot[1][1:], cell.site, m.state.object(refs[0])) for slot, cell, refs in held if cell and len(refs) == 1]
     optimizer_ref = {slot[1][1:]: refs[0] for slot, _, refs in held if len(refs) == 1}
     for name, site, optimizer in single:
@@ -168,7 +171,7 @@ def _held(m: Machine) -> Iterator[OptimizerHeld]:
         for over, _, module in single:
             own = {share.storage for share in module.shares if share.how is How.OWN}
             if module.kind is Kind.MODULE and own and own <= moved:
-                yield OptimizerHeld(site, name, over, uses.own_calls(m), module.sure, frozenset(), renewed)
+                yield OptimizerHeld(site, name, over, calls, module.sure, frozenset(), renewed)
         parts = frozenset(over for over, bound, part in single if bound < site and _knows(m, optimizer_ref[name], part))
         leaves = frozenset(
             over
@@ -176,7 +179,18 @@ def _held(m: Machine) -> Iterator[OptimizerHeld]:
             if bound < site and _knows_leaves(m, optimizer_ref[name], _tensors_in(m, optimizer_ref[over]))
         )
         if parts or leaves:
-            yield OptimizerHeld(site, name, "", uses.own_calls(m), optimizer.sure, parts, renewed, leaves)
+            yield OptimizerHeld(site, name, "", calls, optimizer.sure, parts, renewed, leaves)
+
+
+def _set_by_constructors(m: Machine, calls: frozenset[str]) -> frozenset[str]:
+    """The fields that the constructors of a class set, with the methods that they call.
+
+    What else is there was set by a constructor in another file, and that may call the methods that this class overrides.
+    """
+    methods = [m.world.method(m.unit.owner, name) for name in calls]
+    methods += [m.world.method(number, "__init__") for number in m.world.lineage(m.unit.owner)]
+    units = [m.world.unit(number) for number in methods if number is not None and m.world.is_own(number)]
+    return frozenset[str]().union(*(_sets(m.world.index(unit)) for unit in units))
 
 
 def _knows(m: Machine, optimizer: int, part: Object) -> bool:

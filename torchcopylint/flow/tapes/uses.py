@@ -329,10 +329,15 @@ def runs_before(m: Machine, one: int, other: int) -> bool:
 
 
 def own_calls(m: Machine) -> frozenset[str]:
-    """The methods of the same object that a method calls, and those that these call."""
+    """The methods of the same object that a method calls, and those that these call.
+
+    What a constructor that is inherited calls is what the class makes of it.
+    """
     found: set[str] = set()
     # Of a unit with helpers in it, the calls stand in the one without.
     pending = [m.world.program.units[m.unit.number]]
+    above = m.world.method_above(m.unit.owner, m.unit.name) if m.unit.name == "__init__" and m.unit.owner >= 0 else None
+    pending += [m.world.unit(above)] if above is not None and m.world.is_own(above) else []
     while pending:
         unit = pending.pop()
         me = unit.first
