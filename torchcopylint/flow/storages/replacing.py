@@ -185,7 +185,7 @@ def _held(m: Machine) -> Iterator[OptimizerHeld]:
 def _set_by_constructors(m: Machine, calls: frozenset[str]) -> frozenset[str]:
     """The fields that the constructors of a class set, with the methods that they call.
 
-    What else is there was set by a constructor in another file, and that may call the methods that this class overrides.
+    What else is there was set by a constructor in another file, and that may call methods that this class overrides.
     """
     methods = [m.world.method(m.unit.owner, name) for name in calls]
     methods += [m.world.method(number, "__init__") for number in m.world.lineage(m.unit.owner)]

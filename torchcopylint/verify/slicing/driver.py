@@ -129,8 +129,7 @@ class Driver:
                 text = self._with_locals(text, method, made, maker, self._self_of(chain))
             objects[cls.name] = variable
             maker.named[id(self._world.self_of(cls.name))] = variable
-            if self._world.is_module(cls.name):
-                maker.modules.append(variable)
+            (maker.modules if self._world.is_module(cls.name) else maker.others).append(variable)
             maker.definitions.append(f"{variable} = {text}\n")
         it = objects[cls.name]
         if method is None or not isinstance(method, FunctionNode) or method.name == "__init__":

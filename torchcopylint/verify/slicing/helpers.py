@@ -61,7 +61,12 @@ def trained(size):
 ''',
     "give_gradients": '''
 def give_gradients(module):
-    """Give the parameters of a module gradients, as after a backward pass."""
+    """Give the parameters of a module gradients, as after a backward pass; of other objects, the fields."""
+    if not isinstance(module, torch.nn.Module):
+        fields = [value for value in vars(module).values() if torch.is_tensor(value) and value.requires_grad]
+        if fields:
+            sum(value.sum() for value in fields).backward()
+        return
     for parameter in module.parameters():
         if parameter.requires_grad:
             parameter.grad = torch.randn_like(parameter)

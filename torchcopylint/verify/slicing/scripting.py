@@ -106,9 +106,12 @@ class Scripting:
         variables = [text for text in maker.definitions if not text.startswith(("class ", "def "))]
         fixed = "\n\n".join(part.strip("\n") for part in head if part.strip()).count("\n") + 1
         head += [*before, *classes, "\n".join(bindings)]
-        graded = [f"give_gradients({name})" for name in maker.modules if name.isidentifier()] if setting.graded else []
-        maker.assumed += [f"the parameters of `{name[15:-1]}` have gradients" for name in graded]
-        after = "".join(variables) + "".join(f"{line}\n" for line in graded) + driver
+        graded = [name for name in maker.modules if name.isidentifier()] if setting.graded else []
+        maker.assumed += [f"the parameters of `{name}` have gradients" for name in graded]
+        if setting.graded and maker.others:
+            maker.assumed += [f"backward has run over what the fields of `{name}` hold" for name in maker.others]
+            graded += maker.others
+        after = "".join(variables) + "".join(f"give_gradients({name})\n" for name in graded) + driver
         missing = maker.instanced - frozenset[str]().union(*(piece.binds for piece in kept))
         if missing and not again:
             return self.written(

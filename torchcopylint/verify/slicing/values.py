@@ -51,6 +51,7 @@ class Values(ABC):
     only_listed: bool = False
     trained: set[str] = field(default_factory=set)
     modules: list[str] = field(default_factory=list)
+    others: list[str] = field(default_factory=list)
     named: dict[int, str] = field(default_factory=dict)
     instanced: set[str] = field(default_factory=set)
     taken: set[str] = field(default_factory=set)
