@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from torchcopylint.verify.slicing import tables
 from torchcopylint.verify.slicing.conditions import Value, Wanted
 from torchcopylint.verify.slicing.fitting import as_used, is_plain, likeliest
 from torchcopylint.verify.slicing.inference import Inference
@@ -89,7 +90,7 @@ class Values(ABC):
             if last in asked and is_plain(thing, kind, asked[last]):
                 return self._as_wanted(name, asked[last])
         if isinstance(thing.constant, int | float | str | bool) and not depth:
-            return repr(thing.constant)
+            return repr("cpu" if self._is_absent_device(thing.constant) else thing.constant)
         if depth > DEEPEST:
             return "None"
         shown = self.kinds.get(name) or self.kinds.get(last)
@@ -129,6 +130,10 @@ class Values(ABC):
             return self._anything(name)
         text: str = maker(thing, name, depth)
         return text
+
+    def _is_absent_device(self, value: object) -> bool:
+        """Whether a text names a device that scripts are run without, as a default of the file may."""
+        return self.setting.device == "cpu" and isinstance(value, str) and value.split(":")[0] in tables.DEVICES
 
     def _by_parts(self, thing: Thing) -> str:
         """A kind for a thing that no vote and no name says anything of."""
