@@ -121,6 +121,9 @@ def _multiplied(setting: Setting, found: re.Match[str]) -> Setting | None:
     given, wanted = int(found["given"]), int(found["wanted"])
     if setting.dimensions < 4 and setting.last != wanted:
         return replace(setting, last=wanted)
+    if setting.dimensions < 4 and wanted == setting.size == int(found["out"]) != given:
+        # What is given is as the file makes it, and the matrix is one that stands in: it is made for that.
+        return replace(setting, size=given, last=0)
     before = setting.size if setting.dimensions >= 4 else setting.spatial
     side = before * (wanted / max(given, 1)) ** 0.5
     near = min(_SIDES, key=lambda number: abs(number - side))
@@ -193,8 +196,8 @@ _ANSWERS: tuple[tuple[re.Pattern[str], Callable[[Setting, re.Match[str]], Settin
         (r"running_mean should contain \d+ elements not (?P<wanted>\d+)", _with_second),
         (r"expected input with shape \[\*, (?:\d+, )*(?P<wanted>\d+)\]", _with_last),
         (r"input\.size\(-1\) must be equal to input_size\. Expected (?P<wanted>\d+)", _with_last),
-        (r"shapes cannot be multiplied \(\d+x(?P<given>\d+) and (?P<wanted>\d+)x\d+\)", _multiplied),
-        (r"size mismatch, .*\((?P<given>\d+)\).*\((?P<wanted>\d+)x\d+\)", _multiplied),
+        (r"shapes cannot be multiplied \(\d+x(?P<given>\d+) and (?P<wanted>\d+)x(?P<out>\d+)\)", _multiplied),
+        (r"size mismatch, .*\((?P<given>\d+)\).*\((?P<wanted>\d+)x(?P<out>\d+)\)", _multiplied),
         (r"shape '\[(?P<shape>-?\d+(?:, -?\d+)+)\]' is invalid for input of size (?P<given>\d+)", _viewed),
         (r"index (?P<index>\d+) is out of bounds for (?:dimension|axis) \d+ with size (?P<size>\d+)", _indexed),
         (
