@@ -9,6 +9,8 @@ from test_verify_programs import the, verified
 
 from torchcopylint.base.verification import Verdict
 from torchcopylint.verify.run import Verifier
+from torchcopylint.verify.slicing.asking import asked
+from torchcopylint.verify.slicing.sizes import Setting
 
 EVERY_THIRD = """\
 import torch
@@ -57,6 +59,44 @@ class Scale:
             self.bias -= 0.1 * self.bias.grad
 """
 
+DEFAULT_DEVICE = """\
+import torch
+from torch import nn
+
+
+class Trainer:
+    def __init__(self, path, epochs=3, device="{device}"):
+        if not path.endswith(".json"):
+            raise ValueError(path)
+        self.epochs = epochs
+        self.device = device
+        self.model = nn.Linear(4, 1)
+        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)
+
+    def train(self, loader):
+        for x, y in loader:
+            x = x.to(self.device)
+            x.clamp(0, 0.1)
+            loss = (self.model(x) - y.to(self.device)).pow(2).mean()
+            self.optimizer.zero_grad()
+            loss.backward()
+            self.optimizer.step()
+"""
+
+NUMBERS = """\
+import numpy as np
+import torch
+from torch import nn
+
+data = np.load("rows.npz")
+rows = torch.FloatTensor(data["rows"])
+model = nn.Linear(rows.shape[-1], 1)
+rows.clamp(0, 0.1)
+loss = model(rows).mean()
+loss.backward({graph}=True)
+print(loss, model.weight.grad)
+"""
+
 
 @pytest.fixture(scope="module")
 def verifier() -> Iterator[Verifier]:
@@ -83,3 +123,36 @@ def test_backward_has_run_over_the_fields_of_an_object_whose_gradients_are_asked
     result = verified(text, the(text, "TCL308"), verifier)
     assert result.verdict is Verdict.CONFIRMED
     assert any("backward has run over what the fields" in item.text for item in result.evidence)
+
+
+@pytest.mark.parametrize("device", ["cuda", "cuda:1", "cpu"])
+def test_the_device_that_is_a_default_is_the_one_that_is_there(device: str, verifier: Verifier) -> None:
+    text = DEFAULT_DEVICE.format(device=device)
+    result = verified(text, the(text, "TCL602"), verifier)
+    assert result.verdict is Verdict.CONFIRMED
+    # The move is run as it stands, and nothing is made in its place.
+    assert not any("makes another `x`" in item.text for item in result.evidence)
+
+
+@pytest.mark.parametrize("graph", ["retain_graph", "retain_variables"])
+def test_a_tensor_is_made_of_what_holds_numbers_elsewhere(graph: str, verifier: Verifier) -> None:
+    text = NUMBERS.format(graph=graph)
+    result = verified(text, the(text, "TCL602"), verifier)
+    assert result.verdict is Verdict.CONFIRMED
+    assert any("as it was called before" in item.text for item in result.evidence) == (graph == "retain_variables")
+    assert any(item.text.startswith("the whole file") for item in result.evidence)
+    assert any("it prints" in item.text for item in result.evidence)
+
+
+def test_a_matrix_that_stands_in_is_made_for_what_the_file_gives_it() -> None:
+    message = "mat1 and mat2 shapes cannot be multiplied ({rows}x10 and {matrix})"
+    first = asked(Setting(4, 2, 0), message.format(rows=5, matrix="4x4"), "")
+    assert first is not None
+    assert first.last == 4
+    second = asked(first, message.format(rows=5, matrix="4x4"), "")
+    assert second is not None
+    assert (second.size, second.last) == (10, 0)
+    # Another matrix is one that the file makes: what is given has to fit that.
+    other = asked(first, message.format(rows=5, matrix="4x7"), "")
+    assert other is not None
+    assert other.size == 4

@@ -71,6 +71,11 @@ def give_gradients(module):
         if parameter.requires_grad:
             parameter.grad = torch.randn_like(parameter)
 ''',
+    "numbers": '''
+def numbers(value):
+    """The numbers of what stands in for something that holds some, anything else as it is."""
+    return value.__array__() if type(value).__name__ == "Anything" else value
+''',
     "descent": '''
 def descent(module):
     """An optimizer of the parameters of a module, or of one of its own where there are none."""

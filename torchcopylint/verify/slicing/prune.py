@@ -219,6 +219,9 @@ class Pruner(Rewriter):
             # Batches are made in this process: others may not be started.
             if keyword.arg == "num_workers":
                 keyword.value = ast.copy_location(ast.Constant(0), keyword.value)
+            if keyword.arg == "retain_variables":
+                self.replaced.append("`retain_variables` is `retain_graph`, as it was called before")
+                keyword.arg = "retain_graph"
             # What stands in has fewer items than a batch, and would give none.
             if keyword.arg == "drop_last":
                 keyword.value = ast.copy_location(ast.Constant(False), keyword.value)
@@ -259,6 +262,10 @@ class Pruner(Rewriter):
         ):
             self.replaced.append(f"`{ast.unparse(func)}` is given what is there: there is nothing to load")
             node.args[0] = ast.copy_location(ast.Call(_method_of(func, "state_dict"), [], []), node.args[0])
+        if dotted in tables.OF_NUMBERS and len(node.args) == 1 and isinstance(node.args[0], ast.Name | ast.Subscript):
+            # They take what has a function of torch for a storage.
+            self.helpers.add("numbers")
+            node.args = [ast.copy_location(ast.Call(ast.Name("numbers", ast.Load()), node.args, []), node.args[0])]
         if dotted.startswith("pathlib."):
             self._at_location(node, dotted)
         elif dotted and not self._builtin_kept(dotted):

@@ -125,6 +125,8 @@ LOST_BUILTINS = frozenset({"open", "input", "exec", "eval", "compile", "__import
 
 CUDA_ALONE = frozenset(["synchronize", "set_device", "empty_cache", "init", "reset_peak_memory_stats", "ipc_collect"])
 """Functions of `torch.cuda` that do something with a GPU and return nothing."""
+OF_NUMBERS = frozenset({"torch.FloatTensor", "torch.DoubleTensor", "torch.Tensor"})
+"""Types of torch that are called with what holds numbers."""
 DEVICES = ("cuda", "mps", "xpu", "npu")
 
 STREAM = frozenset(["readinto", "readinto1"])
