@@ -97,6 +97,27 @@ loss.backward({graph}=True)
 print(loss, model.weight.grad)
 """
 
+CALLS_ITSELF = """\
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self, path, width=4):
+        super().__init__()
+        if not path.endswith(".json"):
+            raise ValueError(path)
+        self.layer = nn.Linear(width, width)
+
+    def forward(self, x):
+        return self.layer(x)
+
+    def predict(self, x):
+        y = {me}(x)
+        y.clamp(0, 0.1)
+        return y
+"""
+
 
 @pytest.fixture(scope="module")
 def verifier() -> Iterator[Verifier]:
@@ -156,3 +177,13 @@ def test_a_matrix_that_stands_in_is_made_for_what_the_file_gives_it() -> None:
     other = asked(first, message.format(rows=5, matrix="4x7"), "")
     assert other is not None
     assert other.size == 4
+
+
+@pytest.mark.parametrize("me", ["self", "other"])
+def test_an_object_that_is_called_has_its_forward(me: str, verifier: Verifier) -> None:
+    text = CALLS_ITSELF.format(me=me)
+    result = verified(text, the(text, "TCL602"), verifier)
+    assert result.verdict is Verdict.CONFIRMED
+    assert any("`other(...)`" in item.text for item in result.evidence) == (me == "other")
+    # What the object computes is not made in its place.
+    assert not any(item.text.startswith("`y` ") for item in result.evidence)

@@ -195,10 +195,9 @@ class Plans:
         pending = list(wanted)
         while pending:
             method = methods.get(pending.pop())
-            for node in walked(cut.get(id(method), method)) if method is not None else ():
-                if isinstance(node, ast.Attribute) and node.attr in methods and node.attr not in wanted:
-                    wanted.add(node.attr)
-                    pending.append(node.attr)
+            named = _asked_of_own(cut.get(id(method), method)) & methods.keys() if method is not None else set()
+            pending += named - wanted
+            wanted |= named
         made = copy.copy(scope)
         made.body = [
             cut.get(id(item), item) for item in scope.body if not isinstance(item, _FUNCTIONS) or item.name in wanted
@@ -275,6 +274,18 @@ class Plans:
             if any(statement.lineno <= row <= (statement.end_lineno or row) for row in self.rows)
         ]
         return self._closure(roots)
+
+
+def _asked_of_own(method: FunctionNode) -> set[str]:
+    """The names of what may be a method that another one uses. An object that is called is one with a `forward`."""
+    me = method.args.args[0].arg if method.args.args else ""
+    found = set()
+    for node in walked(method):
+        if isinstance(node, ast.Attribute):
+            found.add(node.attr)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == me:
+            found |= {"forward", "__call__"}
+    return found
 
 
 def _holds(statement: ast.stmt, rows: frozenset[int]) -> bool:
