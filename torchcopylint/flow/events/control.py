@@ -163,15 +163,19 @@ def _shows_values(m: Machine) -> bool:
 
 _SHOWN = frozenset({"tensor", "zeros", "ones", "eye", "full", "arange", "linspace", "logspace"})
 _SAID = frozenset({"size", "dim", "numel", "nelement", "ndimension"})
+_COMPUTED_BY_NUMPY = frozenset(
+    "sum mean std var min max exp log sqrt abs sin cos tanh dot matmul argmax argmin unique cumsum where shape".split()
+)
+"""Functions of NumPy that compute something and leave what they are given as it is."""
 
 
 def _makes_for_nobody(m: Machine, made: t.Event | None) -> bool:
-    """Whether a call makes a tensor of numbers, or asks one for its size: that alone, as a statement, is there to be
-    seen."""
+    """Whether a call makes a tensor of numbers, asks one for its size, or has NumPy compute something: that alone, as a
+    statement, is there to be seen."""
     if isinstance(made, t.Invoke) and made.name in _SAID and not made.arguments:
         return bool(m.value(made.base).refs)
     package, _, name = m.dotted_of(made).rpartition(".") if isinstance(made, t.Call | t.Invoke) else ("", "", "")
-    return package == "torch" and name in _SHOWN
+    return (package == "torch" and name in _SHOWN) or (package == "numpy" and name in _COMPUTED_BY_NUMPY)
 
 
 _COMPUTING = frozenset({"+", "-", "*", "/", "//", "%", "**", "@"})
