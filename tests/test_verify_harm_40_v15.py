@@ -118,6 +118,20 @@ class Net(nn.Module):
         return y
 """
 
+MADE = """\
+import torch
+from elsewhere import forward
+from torch import nn
+
+
+def train(loader, model, optimizer, meter):
+    criterion = nn.CrossEntropyLoss()
+    for x, y in loader:
+        loss = criterion(forward(model, [x][5]), y)
+        {trained}
+        meter.update(loss.data[0])
+"""
+
 
 @pytest.fixture(scope="module")
 def verifier() -> Iterator[Verifier]:
@@ -187,3 +201,19 @@ def test_an_object_that_is_called_has_its_forward(me: str, verifier: Verifier) -
     assert any("`other(...)`" in item.text for item in result.evidence) == (me == "other")
     # What the object computes is not made in its place.
     assert not any(item.text.startswith("`y` ") for item in result.evidence)
+
+
+@pytest.mark.parametrize(
+    ("trained", "verdict"),
+    [
+        ("loss.backward()", Verdict.CONFIRMED),
+        ("print(loss)", Verdict.INCONCLUSIVE),
+    ],
+)
+def test_what_is_made_is_one_number_if_backward_runs_over_it(
+    trained: str, verdict: Verdict, verifier: Verifier
+) -> None:
+    text = MADE.format(trained=trained)
+    result = verified(text, the(text, "TCL106"), verifier)
+    assert any("`loss` is a tensor" in item.text for item in result.evidence)
+    assert result.verdict is verdict

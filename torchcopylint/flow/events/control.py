@@ -163,10 +163,9 @@ def _shows_values(m: Machine) -> bool:
 
 _SHOWN = frozenset({"tensor", "zeros", "ones", "eye", "full", "arange", "linspace", "logspace"})
 _SAID = frozenset({"size", "dim", "numel", "nelement", "ndimension"})
-_COMPUTED_BY_NUMPY = frozenset(
-    "sum mean std var min max exp log sqrt abs sin cos tanh dot matmul argmax argmin unique cumsum where shape".split()
-)
+_BY_NUMPY = "sum mean std var min max exp log sqrt abs sin cos tanh dot matmul argmax argmin unique cumsum where shape"
 """Functions of NumPy that compute something and leave what they are given as it is."""
+_COMPUTED_BY_NUMPY = frozenset(_BY_NUMPY.split())
 
 
 def _makes_for_nobody(m: Machine, made: t.Event | None) -> bool:

@@ -49,7 +49,8 @@ class Scripting:
 
     `device` is where `.cuda()` goes, and `made_on` where tensors are made that do not say where. `script` is the last
     that was written, if any. `_misshapen`: a write is said to be lost, which hangs on how many dimensions an index has,
-    and the code asked for one number where inputs gave more. Raises `NotRunnable`.
+    and the code asked for one number where inputs gave more. `of_forms`: the exception that the rule means comes of how
+    many numbers there are, and of no graph. Raises `NotRunnable`.
     """
 
     def __init__(self, source: Source, finding: Finding, confirm: tuple[str, ...], device: str, made_on: str) -> None:
@@ -58,7 +59,7 @@ class Scripting:
         self.device = device
         self._made_on = made_on
         self.script: Script | None = None
-        self._misshapen = False
+        self._misshapen = self.of_forms = False
         spans = [step.span for step in finding.steps if step.filename == finding.filename] or [finding.span]
         self._step_rows = [span.start.row for span in spans]
         source, made_open = opened(source, {span.start.row for span in spans})
@@ -217,11 +218,14 @@ class Scripting:
     def _is_guess(self, maker: Maker, cut_away: set[str]) -> bool:
         """Whether something that the finding names was guessed: its kind, from its name alone, or that it requires
         grad, where the finding is about that and what is named was made. So it is where a step runs backward over what
-        was made once, as what computes it is `cut_away`."""
+        was made once, as what computes it is `cut_away`. Where it is about how many numbers there are, that what is
+        called a loss is one is a guess."""
         texts = (self.finding.message, *(step.message for step in self.finding.steps))
         spoken = {name for text in texts for name in names_spoken(text)}
         roots = {name.split(".")[0].split("[")[0] for name in spoken}
         roots |= {found[0] for name in spoken if (found := _FIELD.match(name))} | self._fields_at_steps
+        if self.of_forms:
+            return bool(roots & (maker.guessed | maker.single))
         grad = bool({"raises", "raises-later", "gradient-differs"} & set(self.confirm))
         return bool(roots & maker.guessed) or (grad and bool(roots & maker.trained | self._backwards & cut_away))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -21,6 +22,10 @@ from torchcopylint.verify.slicing.source import (
 )
 
 _SHARING = frozenset({"two-names-change", "two-tensors-change", "same-object"})
+_OF_FORMS = re.compile(
+    r"invalid index|negative|view size|single memory location|more than one element|match the broadcast"
+)
+"""Exceptions that come of how many numbers there are, and where, and of no graph."""
 _MANY_ROWS = 400
 """If more of other files comes along, the file alone is run before."""
 
@@ -70,6 +75,7 @@ def _slice(
             # Of a long program, what it takes to leave parts of it out is not tried again.
             brief = instead and whole.rows > _MANY_ROWS
             search = Search(whole.source, finding, confirm, device, made_on, conditional=conditional, brief=brief)
+            search.of_forms = _OF_FORMS.search(page.get("raises", finding.variant)) is not None
             piece = Slice(
                 finding.code,
                 finding.variant,

@@ -51,6 +51,7 @@ class Values(ABC):
     guessed: set[str] = field(default_factory=set)
     only_listed: bool = False
     trained: set[str] = field(default_factory=set)
+    single: set[str] = field(default_factory=set)
     modules: list[str] = field(default_factory=list)
     others: list[str] = field(default_factory=list)
     named: dict[int, str] = field(default_factory=dict)
@@ -157,6 +158,8 @@ class Values(ABC):
 
     def _tensor(self, thing: Thing, name: str, depth: int) -> str:
         shape, setting = self.sizes.shape(thing), self.setting
+        if not shape and find(thing).dimensions is None:
+            self.single.add(name)
         written = f"{shape[0]}" if len(shape) == 1 else f"{shape}" if not shape else ", ".join(map(str, shape))
         dtype = self._dtype_of(thing)
         if dtype == "long":
