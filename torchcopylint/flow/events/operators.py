@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.autograd import grads, refusals, saving
-from torchcopylint.flow.graphs import gathered, runs
+from torchcopylint.flow.graphs import addends, gathered, runs
 from torchcopylint.flow.library import containers, indexing, operations, subscripts
 from torchcopylint.flow.model import (
     ANY_ELEMENT,
@@ -251,6 +251,7 @@ def _is_sum(m: Machine, event: t.Augment, target: Value, value: Value) -> bool:
         return False
     if form == "sum":
         gathered.note(m, event.site, event.target, value, source)
+        value = addends.of_loss(m, event.value)
     lasting = runs.stands_in_field(m, event.target)
     return runs.accumulate(m, event.site, target, value, name, source, form, lasting=lasting)
 

@@ -9,6 +9,7 @@ from torchcopylint.flow.tapes import uses
 from torchcopylint.flow.values import naming
 
 if TYPE_CHECKING:
+    from torchcopylint.flow.model import Value
     from torchcopylint.flow.running.machine import Machine
 
 Setting: TypeAlias = "t.Bind | t.StoreAttribute | t.StoreItem"
@@ -109,3 +110,17 @@ def carried(m: Machine, register: int) -> int:
         named = having and isinstance(m.unit.definitions[having[0]], t.Load | t.Attribute)
         return having[0] if len(having) == 1 and named else register
     return register
+
+
+def of_loss(m: Machine, register: int) -> Value:
+    """What is added, without what it is multiplied with, if backward runs over that: `loss` in `loss * len(batch)`.
+
+    What backward runs over has a graph, and so has a multiple of it, whatever function has returned it.
+    """
+    made = m.unit.definitions[register] if register >= 0 else None
+    if isinstance(made, t.Operate) and made.symbol in ("*", "/") and len(made.operands) == 2:
+        for factor in _scaled(made):
+            refs = m.value(factor).refs if factor >= 0 else ()
+            if refs and all(ref | 1 in m.runs.directly for ref in refs):
+                return m.value(factor)
+    return m.value(register)

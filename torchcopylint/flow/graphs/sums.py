@@ -39,7 +39,7 @@ def note(m: Machine, event: t.Bind | t.StoreAttribute | t.StoreItem, value: Valu
             break
     for other in found.others:
         added = naming.spelling(m, addends.carried(m, other))
-        if runs.accumulate(m, site, held, m.value(other), name, added, "sum", lasting=lasting):
+        if runs.accumulate(m, site, held, addends.of_loss(m, other), name, added, "sum", lasting=lasting):
             runs.mark_sum(m, site, value)
             break
 

@@ -52,7 +52,7 @@ def of(m: Machine, loss: int) -> Iterator[int]:
         event = m.unit.definitions[register] if register >= 0 else None
         match event:
             case t.Load():
-                bound = uses.bindings_before(m, event)
+                bound = _begun(m, event)
                 pending += bound if len(bound) == 1 else ()
             case t.Unpack() | t.Attribute():
                 pending += _bound_otherwise(m, event)
@@ -72,6 +72,20 @@ def of(m: Machine, loss: int) -> Iterator[int]:
                     yield scaled[0]
             case t.Invoke() if event.name == "scale" and len(event.arguments) == 1:
                 pending.append(event.arguments[0].register)
+
+
+def _begun(m: Machine, load: t.Load) -> list[int]:
+    """What a name was bound to, without what is added to that on some paths: `if penalise: loss += penalty(x)`."""
+    bound = uses.bindings_before(m, load)
+    if len(bound) < 2:
+        return bound
+    return [register for register in bound if not _adds_to(m, register, load.name)]
+
+
+def _adds_to(m: Machine, register: int, name: str) -> bool:
+    event = m.unit.definitions[register] if register >= 0 else None
+    target = m.unit.definitions[event.target] if isinstance(event, t.Augment) and event.target >= 0 else None
+    return isinstance(event, t.Augment) and event.symbol in ("+=", "-=") and isinstance(target, t.Load) and target.name == name
 
 
 def _bound_otherwise(m: Machine, event: t.Unpack | t.Attribute) -> list[int]:
