@@ -80,6 +80,7 @@ from torchcopylint.flow.program import (
     restoring,
     rewrapped,
     serving,
+    trained_apart,
 )
 from torchcopylint.flow.running import (  # noqa: F401  (each registers what its events mean)
     definitions,
@@ -284,6 +285,7 @@ def _whole_facts(world: World, m: Machine, found: list[Relation], joined: tuple[
     found += two_modes.paired(m)
     found += named_apart.found(m)
     found += rewrapped.found(m)
+    found += trained_apart.found(m)
     found += scaled_sums.found(m)
     found += hooked_outputs.found(m)
     found += gathered_twice.found(m)

@@ -85,7 +85,12 @@ def _begun(m: Machine, load: t.Load) -> list[int]:
 def _adds_to(m: Machine, register: int, name: str) -> bool:
     event = m.unit.definitions[register] if register >= 0 else None
     target = m.unit.definitions[event.target] if isinstance(event, t.Augment) and event.target >= 0 else None
-    return isinstance(event, t.Augment) and event.symbol in ("+=", "-=") and isinstance(target, t.Load) and target.name == name
+    return (
+        isinstance(event, t.Augment)
+        and event.symbol in ("+=", "-=")
+        and isinstance(target, t.Load)
+        and target.name == name
+    )
 
 
 def _bound_otherwise(m: Machine, event: t.Unpack | t.Attribute) -> list[int]:
