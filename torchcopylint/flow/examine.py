@@ -77,6 +77,7 @@ from torchcopylint.flow.program import (
     gathered_twice,
     mapping,
     named_apart,
+    pooled,
     restoring,
     rewrapped,
     serving,
@@ -286,6 +287,7 @@ def _whole_facts(world: World, m: Machine, found: list[Relation], joined: tuple[
     found += named_apart.found(m)
     found += rewrapped.found(m)
     found += trained_apart.found(m)
+    found += pooled.found(m)
     found += scaled_sums.found(m)
     found += hooked_outputs.found(m)
     found += gathered_twice.found(m)

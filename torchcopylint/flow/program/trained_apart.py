@@ -60,7 +60,7 @@ def _is_model(m: Machine, register: int) -> bool:
 
 
 def _trainings(m: Machine, name: str) -> Iterator[int]:
-    """Where a unit makes an optimizer for what a name holds, asks for gradients of it, or calls a function that does."""
+    """Where a unit makes an optimizer for what a name holds, asks for its gradients, or calls what makes one."""
     calls: list[t.Call | t.Invoke] = [*m.index.of(t.Call), *m.index.of(t.Invoke)]
     for call in sorted(calls, key=lambda one: one.site):
         if not call.arguments or (isinstance(call, t.Invoke) and call.name in _ASKED):
