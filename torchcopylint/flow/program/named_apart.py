@@ -255,15 +255,19 @@ def _asked(m: Machine, unit: t.Unit, name: str) -> Iterator[int]:
 def _fields(m: Machine) -> Iterator[Relation]:
     for name, stores in m.index.stores.items():
         made = m.unit.definitions[stores[0].value] if len(stores) == 1 and stores[0].value >= 0 else None
-        if not isinstance(made, t.Attribute) or not is_apart(name, made.name) or stores[0].site in m.index.on_arms:
+        if not isinstance(made, t.Attribute) or not is_apart(name, made.name):
             continue
         me = m.unit.first
         owner = naming.text_of(m, made.base)
+        if stores[0].site in m.index.on_arms and (owner == me or not _is_unset(m, name, stores[0].site)):
+            continue
         mine = owner == me == naming.text_of(m, stores[0].base)
         other = owner in {parameter.name for parameter in m.unit.parameters[1:]} and kinds.named_model(made.name)
         if other and _may_be_model(m, stores[0].value):
             # What another object trains: `self.prev_model = trainer.model`.
-            used = [site for site in _handed(m, name) if site > stores[0].site]
+            handed = _handed(m, name)
+            own = {event.site for event in m.index.events}
+            used = [site for site in handed if site > stores[0].site] or [site for site in handed if site not in own]
             if used:
                 source = naming.text_of(m, made.out)
                 yield ModulePaired(min(used), f"{me}.{name}", source, stores[0].site, FORM, Sure.LIKELY)
@@ -272,6 +276,19 @@ def _fields(m: Machine) -> Iterator[Relation]:
             used = [site for site in _uses(m, name) if site > stores[0].site] if asked else []
             if used:
                 yield FieldsPaired(min(used), name, made.name, FORM)
+
+
+def _is_unset(m: Machine, field: str, but: int) -> bool:
+    """Whether a field that is to hold how a model was before is set to nothing but `None` elsewhere in its class."""
+    if _BEFORE.isdisjoint(_words(field)):
+        return False
+    for unit in m.world.program.units:
+        stores = m.world.index(unit).stores.get(field, ()) if unit.owner == m.unit.owner else ()
+        for store in stores:
+            made = unit.definitions[store.value] if store.value >= 0 else None
+            if store.site != but and not (isinstance(made, t.Const) and made.value is None):
+                return False
+    return True
 
 
 def _may_be_model(m: Machine, register: int) -> bool:
