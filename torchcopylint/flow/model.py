@@ -404,6 +404,15 @@ def _has_run(graph: frozenset[int]) -> bool:
     return any(number < 0 and -number % 5 in _RUNS for number in graph)
 
 
+ANY_RECURRENT = "torch.nn.RNNBase"
+"""What a recurrent layer is of which nobody knows which it is."""
+RECURRENT = frozenset({ANY_RECURRENT, "torch.nn.RNN", "torch.nn.GRU", "torch.nn.LSTM"})
+
+
+def _join_types(a: str, b: str) -> str:
+    return ANY_RECURRENT if a in RECURRENT and b in RECURRENT else ""
+
+
 def join_objects(a: Object, b: Object) -> Object:
     """One object on two paths."""
     if a == b:
@@ -419,7 +428,7 @@ def join_objects(a: Object, b: Object) -> Object:
             join_graphs(a.graph, b.graph),
             join_facts(a.scalar, b.scalar),
             a.dtype if a.dtype == b.dtype else "",
-            a.type if a.type == b.type else "",
+            a.type if a.type == b.type else _join_types(a.type, b.type),
             a.config if a.config == b.config else (),
             a.text,
             a.site,

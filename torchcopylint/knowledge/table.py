@@ -260,11 +260,15 @@ def function(dotted: str) -> Op | None:
     return None if _is_property(name) else _op(name)
 
 
+RECURRENT = "torch.nn.RNNBase"
+"""What all recurrent layers are. It keeps what each of them keeps; whether its state is a pair, nobody knows."""
+
+
 @cache
 def module_class(dotted: str) -> ModuleOp | None:
     """What an instance of the module class of that dotted name does when it is called, aliases folded."""
     name = canonical(dotted)
-    row = _cells("modules.md", name)
+    row = _cells("modules.md", "torch.nn.GRU" if name == RECURRENT else name)
     if row is None:
         return None
     takes, output, shares, parameters, buffers, saves, notes = row

@@ -361,6 +361,11 @@ def _getattr(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: s
         return attributes.attribute(m, arguments.at(0), attribute, event.site, receiver_text(m, event))
     if kinds.are_optimizers(base):
         return kinds.ANY_OPTIMIZER
+    made = m.consumer_of(event.out)
+    if isinstance(made, t.Call) and made.function == event.out:
+        keywords = [argument.keyword for argument in made.arguments if argument.keyword]
+        if kinds.is_recurrent(base, naming.spelling(m, event.arguments[1].register), keywords):
+            return kinds.ANY_RECURRENT
     level = attributes.numbered(m, arguments.at(0), event.site, f"{name}(...)")
     return level or memory.unknown(m, event.site, f"{name}(...)")
 

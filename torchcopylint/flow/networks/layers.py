@@ -10,11 +10,13 @@ from torchcopylint.flow.graphs import runs
 from torchcopylint.flow.interprocedural import applying
 from torchcopylint.flow.library import containers, custom, operations, reparametrised, results
 from torchcopylint.flow.model import (
+    ANY_RECURRENT,
     CONTAINERS,
     INFERENCE,
     MIXED,
     OUTPUT,
     PLACEHOLDER,
+    RECURRENT,
     TENSORS,
     WRITES_INPUT,
     Fact,
@@ -65,6 +67,10 @@ def output_of_one(m: Machine, function: Value, arguments: Arguments, result: Val
     Not if they hand on what they were given beside something else: `return attacked, labels`.
     """
     kept_while_trained.note_use(m, function, site, "call")
+    any_recurrent = table.module_class(ANY_RECURRENT)
+    if any_recurrent is not None and all(m.state.object(ref).type in RECURRENT for ref in function.refs):
+        # Whichever it is, it keeps the same.
+        return _call_known(m, function, m.state.object(function.refs[0]), any_recurrent, arguments, site, name)
     if all(_hands_on_beside(m, ref) for ref in function.refs):
         return result
     trained = {Fact.NO if _has_no_weights(m, ref) else m.state.object(ref).requires_grad for ref in function.refs}
@@ -417,6 +423,9 @@ def _several(
     if packed or row.name == "torch.nn.LSTM":
         output = Object(Kind.OTHER, Sure.PROVEN, type=making.PACKED, text=made.text) if packed else made
         slots.bind_slot(m, (result.refs[0], "[0]"), memory.fresh(m, site, output, "output"), site)
+    if row.name == ANY_RECURRENT:
+        either = made._replace(kind=Kind.UNKNOWN, sure=Sure.NOT)
+        slots.bind_slot(m, (result.refs[0], "[1]"), memory.fresh(m, site, either, "state"), site)
     if row.name == "torch.nn.LSTM":
         # Who cuts the two states has cut what the pair of them takes along.
         state = memory.fresh(m, site, Object(Kind.TUPLE, Sure.PROVEN, text=made.text), "state")

@@ -10,6 +10,7 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from torchcopylint.flow import model
 from torchcopylint.flow.model import Fact, Kind, Object, Sure, Value
 from torchcopylint.flow.tape import (
     ASKED,
@@ -26,6 +27,8 @@ from torchcopylint.flow.tape import (
 from torchcopylint.knowledge import table
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from torchcopylint.flow.running.machine import Machine
     from torchcopylint.flow.tape import Annotation
 
@@ -167,8 +170,21 @@ def named_parameters(name: str) -> bool:
     return bool(_PARAMETERS_NAME.search(last)) and not last.startswith("named")
 
 
+_OF_RECURRENT = frozenset({"bidirectional", "proj_size"})
+"""What no other layer of torch is made with."""
 ANY_OPTIMIZER = Value(kind=Kind.IMPORTED, const=Dotted("torch.optim.Optimizer"))
 """A class that somebody picks by its name: `getattr(torch.optim, name)`, `torch.optim.__dict__[name]`."""
+
+
+ANY_RECURRENT = Value(kind=Kind.IMPORTED, const=Dotted(model.ANY_RECURRENT))
+"""A recurrent layer that is picked by its name: `getattr(nn, rnn_type)(size, hidden, layers, bidirectional=True)`."""
+
+
+def is_recurrent(module: object, name: str, keywords: Iterable[str]) -> bool:
+    """Whether what is picked out of a module is a recurrent layer, as what it is called, or made with, says."""
+    if not isinstance(module, Dotted) or module != "torch.nn":
+        return False
+    return not _OF_RECURRENT.isdisjoint(keywords) or "rnn" in name.lower()
 
 
 def are_optimizers(const: object) -> bool:
