@@ -86,15 +86,24 @@ def item_from_earlier_call(m: Machine, field: str, site: int) -> bool:
     return bool(stores) and passing_by.passes_by(m, stores, site)
 
 
+def _is_setting(m: Machine, item: t.Item) -> bool:
+    part = item.subscript[0] if len(item.subscript) == 1 else t.NO_REGISTER
+    key = m.value(part).const if isinstance(part, int) and part >= 0 else None
+    return isinstance(key, str) and key != "params"
+
+
 def field_of(m: Machine, register: int, set_here: Collection[str] = ()) -> str:
     """The field of `self`, set by another method, that a value was taken out of: by an index, a loop, a name.
 
     Or one of those that are `set_here`, by this method as well.
     """
-    position = -1
+    position, setting = -1, False
     for _ in range(MAX_STEPS):
         event = m.unit.definitions[register] if register >= 0 else None
         if event.__class__ is t.Attribute:
+            if setting and event.name == "param_groups":
+                # What stands there beside the parameters are numbers: `optimizer.param_groups[0]["lr"]`.
+                return ""
             known = event.name in m.fields.initial or event.name in set_here or event.name == "param_groups"
             if known and uses.is_self(m, event.base):
                 return event.name
@@ -102,6 +111,7 @@ def field_of(m: Machine, register: int, set_here: Collection[str] = ()) -> str:
                 return ""
             register = event.base
         elif event.__class__ is t.Item:
+            setting = setting or _is_setting(m, event)
             register = event.base
         elif event.__class__ is t.Load:
             bound = uses.bindings_before(m, event)
