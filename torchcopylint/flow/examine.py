@@ -72,6 +72,7 @@ from torchcopylint.flow.interprocedural.summaries import SWITCHES, lent_in, plac
 from torchcopylint.flow.model import ARGUMENT, FIELD, TENSORS, Fact, How, Kind, Object, Share, Value
 from torchcopylint.flow.networks import hooked_outputs
 from torchcopylint.flow.program import (
+    begun_again,
     chosen_groups,
     consumers,
     gathered_twice,
@@ -288,6 +289,7 @@ def _whole_facts(world: World, m: Machine, found: list[Relation], joined: tuple[
     found += rewrapped.found(m)
     found += trained_apart.found(m)
     found += pooled.found(m)
+    found += begun_again.found(m)
     found += scaled_sums.found(m)
     found += hooked_outputs.found(m)
     found += gathered_twice.found(m)

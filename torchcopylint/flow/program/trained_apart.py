@@ -33,7 +33,7 @@ def found(m: Machine) -> Iterator[ModulePaired]:
     if m.unit.kind not in ("function", "module"):
         return
     for name, binds in m.index.binds.items():
-        source = _source(m, binds[0]) if len(binds) == 1 and binds[0].site not in m.index.on_arms else None
+        source = source_of(m, binds[0]) if len(binds) == 1 and binds[0].site not in m.index.on_arms else None
         if source is None or source.name == name or not _is_model(m, binds[0].value):
             continue
         bound = binds[0].site
@@ -45,7 +45,7 @@ def found(m: Machine) -> Iterator[ModulePaired]:
             yield ModulePaired(max(trained[0], others[0]), name, source.name, bound, "trained", Sure.LIKELY)
 
 
-def _source(m: Machine, bind: t.Bind) -> t.Load | None:
+def source_of(m: Machine, bind: t.Bind) -> t.Load | None:
     """The name that a name is bound from, behind methods of a module that return it."""
     made = m.unit.definitions[bind.value] if bind.value >= 0 else None
     while isinstance(made, t.Invoke) and made.name in _ITSELF and made.base >= 0:
@@ -75,7 +75,7 @@ def _trainings(m: Machine, name: str) -> Iterator[int]:
             continue
         else:
             continue
-        if any(_asked_of(m, register) == name for register in given):
+        if any(asked_of(m, register) == name for register in given):
             yield call.site
 
 
@@ -99,11 +99,11 @@ def _hands_to_training(m: Machine, call: t.Call, name: str) -> bool:
 def _optimizers(m: Machine, name: str) -> Iterator[int]:
     for call in m.index.of(t.Invoke) + m.index.of(t.Call):
         made = call.arguments and any(m.state.object(ref).kind is Kind.OPTIMIZER for ref in m.value(call.out).refs)
-        if made and _asked_of(m, call.arguments[0].register) == name:
+        if made and asked_of(m, call.arguments[0].register) == name:
             yield call.site
 
 
-def _asked_of(m: Machine, register: int) -> str:
+def asked_of(m: Machine, register: int) -> str:
     """The name that was asked for its parameters, where a register holds these, all of them or those that a
     comprehension picks."""
     for _ in range(MAX_STEPS):
