@@ -362,7 +362,7 @@ def _getattr(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: s
     if kinds.are_optimizers(base):
         return kinds.ANY_OPTIMIZER
     made = m.consumer_of(event.out)
-    if isinstance(made, t.Call) and made.function == event.out:
+    if isinstance(made, t.Call) and made.function == event.out and len(event.arguments) > 1:
         keywords = [argument.keyword for argument in made.arguments if argument.keyword]
         if kinds.is_recurrent(base, naming.spelling(m, event.arguments[1].register), keywords):
             return kinds.ANY_RECURRENT

@@ -34,12 +34,12 @@ def found(m: Machine) -> Iterator[PutAside]:
             continue
         obj = m.state.object(value.refs[0])
         write = _step(m, value, loops) if obj.kind is Kind.MODULE else -1
-        if write < 0 or _loops_of(m, obj.site) & {loop for loop in loops if loop in m.index.loops[write]}:
+        if write < 0 or _loops_of(m, obj.site) & set(loops) & _loops_of(m, write):
             continue
         container = naming.text_of(m, call.base)
         refs = m.value(call.base).refs
         made = [m.state.object(ref) for ref in refs]
-        if len(made) != 1 or made[0].kind is not Kind.LIST or _loops_of(m, made[0].site) & set(m.index.loops[write]):
+        if len(made) != 1 or made[0].kind is not Kind.LIST or _loops_of(m, made[0].site) & _loops_of(m, write):
             continue
         used = _looked_at(m, container, call)
         if used >= 0:
