@@ -32,7 +32,7 @@ from torchcopylint.flow.networks import chains, modules
 from torchcopylint.flow.program import chain_layers, ownership, training_fields
 from torchcopylint.flow.references import OneOf
 from torchcopylint.flow.running.machine import Machine, handles
-from torchcopylint.flow.storages import collecting, lost, rebinding, repeating, sharing, slots
+from torchcopylint.flow.storages import collecting, conversions, lost, rebinding, repeating, sharing, slots
 from torchcopylint.flow.tape import Dotted
 from torchcopylint.flow.tapes import dimensions, item_stores, numbers, uses
 from torchcopylint.flow.values import kinds, memory, naming
@@ -126,7 +126,9 @@ def _item_of(m: Machine, single: Value, obj: Object, event: t.Item, text: str) -
         # If that turns out to be a tensor, so is what it is a part of, and it shares the memory of that.
         part = Object(owner=obj.owner, text=text)
         region = indexing.region_of(m, event.subscript)
-        return memory.alias(m, single, event.site, How.INDEX, part, region=region, when=memory.IF_TENSOR, tag="slice")
+        value = memory.alias(m, single, event.site, How.INDEX, part, region=region, when=memory.IF_TENSOR, tag="slice")
+        conversions.reverse(m, value, event.subscript)
+        return value
     found = slots.element(m, single, key, event.site, text)
     root = single.root if single.root.__class__ is tuple and single.root[1].startswith(".") else None
     if root is not None and isinstance(key, int | str) and len(found.refs) == 1:
@@ -169,9 +171,9 @@ def _of_output(m: Machine, ref: int, obj: Object, key: object, site: int, text: 
 
 
 def _is_plain_slice(m: Machine, single: Value, event: t.Item) -> bool:
-    """Whether one slice is taken, without a step, of something into which nobody has put anything here."""
+    """Whether one slice is taken, without a step or backwards, of something into which nobody has put anything here."""
     part = event.subscript[0] if len(event.subscript) == 1 else None
-    plain = isinstance(part, t.Slice) and part.step == t.NO_REGISTER
+    plain = isinstance(part, t.Slice) and (part.step == t.NO_REGISTER or conversions.is_backwards(m, event.subscript))
     return plain and len(single.refs) == 1 and not m.state.slot_names(single.refs[0])
 
 

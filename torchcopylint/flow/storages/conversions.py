@@ -169,9 +169,14 @@ def note_layout(m: Machine, dotted: str, arguments: Arguments, event: t.Call | t
 
 def reverse(m: Machine, result: Value, subscript: t.Index) -> None:
     """`result` has been taken by `subscript`: does it go backwards?"""
-    steps = [part.step for part in subscript if isinstance(part, t.Slice) and part.step != t.NO_REGISTER]
-    if any(_is_negative(m, step) for step in steps):
+    if is_backwards(m, subscript):
         _flag(m, result, REVERSED)
+
+
+def is_backwards(m: Machine, subscript: t.Index) -> bool:
+    """Whether a slice of an index has a negative step, as it is written: `x[::-1]`."""
+    steps = [part.step for part in subscript if isinstance(part, t.Slice) and part.step != t.NO_REGISTER]
+    return any(_is_negative(m, step) for step in steps)
 
 
 def set_writeable(m: Machine, target: Value, wanted: Value) -> None:
@@ -280,7 +285,9 @@ def _odd_layout(m: Machine, ref: int) -> tuple[str, int, Sure] | None:
             return ("readonly", obj.site, sure)
         if SEALED in obj.flags:
             return ("readonly", -1, sure)
-        if REVERSED in obj.flags:
+        # What one slice was taken of may be a list, unless it is known to be an array: `torch.tensor(rows[::-1])`.
+        listed = turned < 0 and obj.kind is Kind.UNKNOWN and any(share.when == memory.IF_TENSOR for share in obj.shares)
+        if REVERSED in obj.flags and not listed:
             if turned >= 0 or straightened:
                 return None
             turned = obj.site
