@@ -214,14 +214,14 @@ def check_class(methods: Sequence[UnitFacts]) -> Iterator[Report]:
 
 
 def _twins(methods: Sequence[UnitFacts], writes: Sequence[tuple[UnitFacts, Write]]) -> Iterator[Report]:
-    """Where a constructor has given one tensor to two fields, and methods treat them as two: both are written in place,
-    or one is, and somewhere they are operands of one operation."""
-    twins = [one for unit in methods for one in unit.facts if isinstance(one, FieldsTwins)]
-    for fact in twins:
+    """Where a method has given one tensor to two fields, and others treat them as two: both are written in place, or one
+    is, and somewhere they are operands of one operation."""
+    twins = [(unit.name, one) for unit in methods for one in unit.facts if isinstance(one, FieldsTwins)]
+    for setter, fact in twins:
         mine: dict[str, list[tuple[UnitFacts, Write]]] = {fact.field: [], fact.other: []}
         for unit, write in writes:
             for field, hits in mine.items():
-                if unit.name != "__init__" and write.root == f"{unit.receiver}.{field}":
+                if unit.name not in ("__init__", setter) and write.root == f"{unit.receiver}.{field}":
                     hits.append((unit, write))
         hit = [*mine[fact.field], *mine[fact.other]]
         if not hit or not (all(mine.values()) or fact.met):

@@ -1,4 +1,4 @@
-"""Two fields to which a constructor gives one tensor, or an array and a tensor over it: `self.now = self.start = x`."""
+"""Two fields to which one method gives one tensor, or an array and a tensor over it: `self.now = self.start = x`."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ _DEPTH = 8
 
 
 def found(m: Machine) -> Iterator[FieldsTwins]:
-    """The pairs of fields that hold one tensor or array when the constructor ends, and for good.
+    """The pairs of fields that hold one tensor or array when the constructor ends, and for good; or when another method
+    does that makes it on all paths, and nobody else sets either.
 
     A parameter is shared on purpose.
     """
-    if m.unit.name != "__init__" or m.unit.owner < 0 or not m.unit.parameters:
+    if m.unit.owner < 0 or not m.unit.parameters:
         return
     first: dict[int, tuple[str, int]] = {}
     for slot in m.state.slot_names(m.number("argument", m.unit.first)):
@@ -33,6 +34,8 @@ def found(m: Machine) -> Iterator[FieldsTwins]:
         obj = m.state.object(cell.refs[0])
         if obj.kind not in BUFFERS or obj.kind is Kind.PARAMETER:
             continue
+        if m.unit.name != "__init__" and not (_is_made_here(m, cell.refs[0]) and cell.site not in m.index.on_arms):
+            continue
         name, (before, site) = slot[1][1:], first.setdefault(cell.refs[0], (slot[1][1:], cell.site))
         if before == name:
             continue
@@ -40,6 +43,12 @@ def found(m: Machine) -> Iterator[FieldsTwins]:
             one, other = (before, name) if site < cell.site else (name, before)
             met = not _is_one_assignment(m, before, name) and meet(m, {one, other})
             yield FieldsTwins(max(site, cell.site), one, other, met, obj.sure)
+
+
+def _is_made_here(m: Machine, ref: int) -> bool:
+    """Whether the unit has made a tensor, and has not found it anywhere."""
+    obj = m.state.object(ref)
+    return not obj.owner and all(share.how is How.OWN and share.storage == ref for share in obj.shares)
 
 
 def shared(m: Machine) -> Iterator[FieldsShare]:
