@@ -214,8 +214,8 @@ def check_class(methods: Sequence[UnitFacts]) -> Iterator[Report]:
 
 
 def _twins(methods: Sequence[UnitFacts], writes: Sequence[tuple[UnitFacts, Write]]) -> Iterator[Report]:
-    """Where a method has given one tensor to two fields, and others treat them as two: both are written in place, or one
-    is, and somewhere they are operands of one operation."""
+    """Where a method has given one tensor to two fields, and others treat them as two: both are written in place,
+    or one is, and somewhere they are operands of one operation."""
     twins = [(unit.name, one) for unit in methods for one in unit.facts if isinstance(one, FieldsTwins)]
     for setter, fact in twins:
         mine: dict[str, list[tuple[UnitFacts, Write]]] = {fact.field: [], fact.other: []}
