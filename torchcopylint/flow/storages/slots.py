@@ -13,6 +13,7 @@ from torchcopylint.flow.model import (
     EMPTY,
     FETCHING,
     FIELD,
+    LISTED,
     LISTS,
     LOCAL,
     NO_MARKS,
@@ -181,7 +182,8 @@ def element(m: Machine, base: Value, key: object, site: int, text: str, first: i
     if LISTS in obj.flags:
         slot = (ref, f"[{key!r}]" if key is not None else ANY_ELEMENT)
         return slot_value(m, slot, Object(Kind.LIST, Sure.PROVEN))
-    return _another(m, Object(owner=obj.owner), site, text)
+    flags = frozenset({LISTED} if obj.kind is Kind.LIST and obj.sure is Sure.PROVEN else ())
+    return _another(m, Object(owner=obj.owner, flags=flags), site, text)
 
 
 def _one_of(held: Sequence[Value]) -> Value | None:

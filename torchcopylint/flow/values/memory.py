@@ -20,6 +20,7 @@ from torchcopylint.flow.model import (
     FIELD,
     FOREIGN,
     INFERENCE,
+    LISTED,
     NO_GRAD_VIEW,
     NO_MARKS,
     OTHERWISE,
@@ -270,8 +271,9 @@ def evidence_array(m: Machine, value: Value) -> None:
 
 
 def may_be_made_anew(obj: Object) -> bool:
-    """What is found in a field under an index may be made at each look, by a file or another dataset."""
-    return obj.owner == FIELD and obj.text.endswith("]")
+    """What is found in a field under an index may be made at each look, by a file or another dataset; in a list it is
+    not."""
+    return obj.owner == FIELD and obj.text.endswith("]") and LISTED not in obj.flags
 
 
 def _note_written(m: Machine, ref: int, kind: Kind, sure: Sure) -> None:
