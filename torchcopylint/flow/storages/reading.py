@@ -245,8 +245,12 @@ def _is_by_name(share: Share, below_read: tuple[Link, ...]) -> bool:
 
 
 def _is_second(m: Machine, root: Key | None, write: Write, links: tuple[Link, ...]) -> bool:
-    named = isinstance(root, str) and len(links) == 1 and links[0].sure and links[0].source == write.root
-    return named and uses.is_second_name(m, str(root), write.root, links[0].site)
+    """Whether of the name that is read and the one that was written one is a second name for the other."""
+    if not isinstance(root, str) or len(links) != 1 or not links[0].sure:
+        return False
+    names = {root, write.root}
+    both = names == {links[0].result, links[0].source} and len(names) == 2
+    return both and uses.is_second_name(m, links[0].result, links[0].source, links[0].site)
 
 
 def _is_one(ref: int, obj: Object, share: Share) -> bool:
