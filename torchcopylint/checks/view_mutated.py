@@ -32,6 +32,7 @@ from torchcopylint.checks._common import (
 )
 from torchcopylint.flow.facts import (
     CallerSuffers,
+    EditedEachTurn,
     EntriesEdited,
     EntryWritten,
     FieldIsGlobal,
@@ -112,6 +113,7 @@ def check(unit: UnitFacts) -> Iterator[Report]:
             sure = Confidence.LOW
         yield Report(write.site, points, values, sure, "caller")
     told = {write.site for write, _ in (*found, *reaching, *edits)}
+    yield from _of_turns(unit, {*told, *(link.site for _, read in found for link in read.links)})
     yield from _of_entries(unit, told)
     yield from (_of_part(unit, fact) for fact in _parts(unit, owns) if fact.site not in told)
     for write, read in once_a_sharing(found):
@@ -233,6 +235,20 @@ def _twins(methods: Sequence[UnitFacts], writes: Sequence[tuple[UnitFacts, Write
         shared = Point(Role.SHARED, fact.site, "shared.name", values)
         sure = at_most(Confidence.MEDIUM, confidence(fact.sure, write.sure))
         yield Report(write.site, (shared, written_point(write)), values, sure)
+
+
+def _of_turns(unit: UnitFacts, told: set[int]) -> Iterator[Report]:
+    """What each turn of a loop edits as if it had taken a copy; but for what is told of already."""
+    for fact in unit.facts:
+        if isinstance(fact, EditedEachTurn) and told.isdisjoint((fact.site, fact.bound)):
+            write = unit.writes[fact.site]
+            values = {"name": fact.name, "op": write.op, "source": fact.source, "result": fact.name, "target": ""}
+            points = (
+                Point(Role.SHARED, fact.bound, "shared.name", values),
+                written_point(write),
+                Point(Role.READ, fact.read, "read.operand.next", values),
+            )
+            yield Report(fact.site, points, values, at_most(Confidence.MEDIUM, confidence(write.sure)))
 
 
 def _of_entries(unit: UnitFacts, told: set[int]) -> Iterator[Report]:

@@ -111,6 +111,7 @@ from torchcopylint.flow.storages import (  # noqa: F401  (each registers what it
     windows,
 )
 from torchcopylint.flow.tapes import (
+    bound_each_turn,
     copied_lists,
     edited_each_round,
     expected,
@@ -311,6 +312,7 @@ def _whole_facts(world: World, m: Machine, found: list[Relation], joined: tuple[
     found += edited_each_round.found(m)
     found += scratch.found(m)
     found += expected.found(m)
+    found += bound_each_turn.found(m)
     found += copied_lists.found(m)
     found += lent_parts.found(m)
     found += twin_fields.found(m)

@@ -309,6 +309,17 @@ class SampleEdited(NamedTuple):
     sure: Sure
 
 
+class EditedEachTurn(NamedTuple):
+    """The write at `site` edits `name`, which each turn of a loop binds, at `bound`, to what `source` has held since
+    before the loop, and uses at `read`."""
+
+    site: int
+    name: str
+    source: str
+    bound: int
+    read: int
+
+
 class SidesAlike(NamedTuple):
     """At `site`, what has been computed from two values in the same way, beginning at `one` and `other`, is compared,
     or subtracted, or divided: `(old != 0).sum() - (new != 0).sum()`."""

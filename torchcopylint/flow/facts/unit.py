@@ -66,6 +66,7 @@ from torchcopylint.flow.facts.memory import (
     DefaultWritten,
     DetachedInPlace,
     Discarded,
+    EditedEachTurn,
     ExpandedWritten,
     GeneratorReused,
     LookedAtAnew,
@@ -124,7 +125,7 @@ Relation: TypeAlias = (
     " | LoadedByAssignment | MappedWrite | FieldMet | FieldCollected | SentAndWritten | SampleEdited"
     " | LookedAtAnew | StatesMerged | CopyFrozen"
     " | EntriesEdited | EntryWritten | EditedAlone | PartHandedOut | FieldIsGlobal | FieldsTwins | GradientKept"
-    " | PartSuffers | FieldOver | FieldsShare | ScratchEdited | StillExpected"
+    " | PartSuffers | FieldOver | FieldsShare | ScratchEdited | StillExpected | EditedEachTurn"
 )
 
 
