@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from torchcopylint.base.finding import Confidence, Role
 from torchcopylint.base.report import Point, Report
@@ -11,6 +11,7 @@ from torchcopylint.checks._common import (
     at_most,
     confidence,
     first_read_of,
+    first_reads,
     is_parameter_snapshot,
     order_of,
     read_point,
@@ -41,6 +42,7 @@ _MIXING = frozenset({"lerp_", "add_", "sub_"})
 """Methods by which parameters are moved towards older ones, or away from them."""
 _DISTANCE = re.compile(r"(?:^|[._])(?:kl|mse|rmse|l1|l2|dist|distance|diff)(?:_|$)")
 """Functions that say by their names how far two things are apart."""
+_EDITS = frozenset({"item", "augmented", "method"})
 INTO_HELPERS = True
 ACROSS_CALLS = True
 
@@ -55,6 +57,7 @@ def check(unit: UnitFacts) -> Iterator[Report]:
     seen: set[int] = set()
     moments = _by_moment(unit)
     early = {fact.name for reads in moments for fact in reads if fact.site < fact.write}
+    owns = first_reads(unit, own=True)
     for reads in moments:
         for read in sorted(reads, key=order_of):
             link = _kept(read)
@@ -65,6 +68,7 @@ def check(unit: UnitFacts) -> Iterator[Report]:
                 meets
                 or _is_best_so_far(read)
                 or (read.name not in early and _detached_for_later(unit.writes[read.write], read))
+                or (read.name not in early and _stays_behind(unit.writes[read.write], read, link, owns))
             ):
                 seen.add(link.site)
                 yield _report(unit.writes[read.write], read, link, Confidence.HIGH if meets else Confidence.MEDIUM)
@@ -310,6 +314,17 @@ def _detached_for_later(write: Write, read: ReadAfter) -> bool:
     named = not read.element and read.consumer in ("look", "operand")
     hows = [link.how for link in read.below_read if link.how is not How.NUMPY]
     return named and write.form == "step" and hows[:1] == [How.DETACH]
+
+
+def _stays_behind(write: Write, read: ReadAfter, link: Link, owns: Mapping[int, Sequence[ReadAfter]]) -> bool:
+    """Whether a name goes on with what is added to it in place, or set in a part of it, and what was detached from it
+    before is handed on as well: `log["ce"] = loss.detach()`, `loss += penalty`, `loss.backward()`, `return log`."""
+    changes = write.form in _EDITS and (write.reads_old or write.partial) and not write.derived
+    plain = (
+        write.root.isidentifier() and link.source == write.root and [one.how for one in read.below_read] == [link.how]
+    )
+    handed_on = read.consumer in ("return", "argument", "yield") and read.site > write.site
+    return changes and plain and link.how is How.DETACH and handed_on and bool(owns.get(write.site))
 
 
 def _is_best_so_far(read: ReadAfter) -> bool:
