@@ -34,7 +34,7 @@ from torchcopylint.flow.references import OneOf
 from torchcopylint.flow.running.machine import Machine, handles
 from torchcopylint.flow.storages import collecting, conversions, lost, rebinding, repeating, sharing, slots
 from torchcopylint.flow.tape import Dotted
-from torchcopylint.flow.tapes import dimensions, item_stores, numbers, uses
+from torchcopylint.flow.tapes import by_kind, dimensions, item_stores, numbers, uses
 from torchcopylint.flow.values import kinds, memory, naming
 from torchcopylint.flow.values.sites import Arguments
 from torchcopylint.flow.values.state import kind_of
@@ -200,7 +200,7 @@ def _store_item(m: Machine, event: t.StoreItem) -> None:
     if not event.augmented and kind_of(base, m.state) in CONTAINERS:
         sums.note(m, event, value)
     _note_replaced(m, event, key, value)
-    for single, obj in m.each(memory.by_kind(m, _without_lists(m, base))):
+    for single, obj in m.each(memory.by_kind(m, by_kind.main_last(m, _without_lists(m, base)))):
         if obj.kind in TENSORS and isinstance(key, str):
             # What takes a text for a key is a dictionary here, whatever it is elsewhere: `x = {"image": x}`.
             continue

@@ -41,7 +41,7 @@ from torchcopylint.flow.program import called_parts
 from torchcopylint.flow.regions import overlap, within
 from torchcopylint.flow.storages import conditional, other_memory, queues, reading
 from torchcopylint.flow.storages.reading import Chain
-from torchcopylint.flow.tapes import by_default, turns, uses
+from torchcopylint.flow.tapes import by_default, by_kind, turns, uses
 from torchcopylint.flow.values import idioms, naming
 from torchcopylint.flow.values.sites import STATISTICS
 from torchcopylint.flow.values.state import TRAINING, in_stable_order, written_kind
@@ -194,7 +194,7 @@ def _note_places(
 ) -> None:
     """What a write surely hits, which parts of it, and by which links the written name holds each but the first."""
     # What a method writes of its receiver is one of all objects that the receiver may be, of whatever kind.
-    refs = by_default.others(m, value.refs)
+    refs = by_kind.others(m, by_default.others(m, value.refs))
     refs = (*refs, *m.beside[1]) if m.beside[1] and m.beside[0].issuperset(value.refs) else refs
     m.hits.certain_storages[site] |= {
         s.storage for _, s in shares if every or all(reading.sits_on(m, other, s.storage) for other in refs)
