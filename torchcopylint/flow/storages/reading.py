@@ -192,6 +192,8 @@ def _read_after(
         below_read = ()
     region = m.hits.regions[mark.write].get(share.storage | 1, ())
     met = overlap(region, share.region) is Fact.YES or over_turns.are_hit(m, region, mark.write, share.region, site)
+    if met and mark.late and not mark.own and over_turns.is_another(m, region, mark.write):
+        met = False
     there = certain and met and _is_one(ref, obj, share)
     hit = {other for other in value.refs if _is_hit(m, other, share, region)}
     each = (whole and _is_element(value.root)) or len(hit) == len(value.refs)
