@@ -170,7 +170,9 @@ def once_a_sharing(found: list[tuple[Write, ReadAfter]]) -> list[tuple[Write, Re
     first: dict[tuple[object, ...], tuple[Write, ReadAfter]] = {}
     for write, read in sorted(found, key=lambda pair: (pair[0].site, order_of(pair[1]))):
         sharing = tuple(link.site for link in read.links)
-        first.setdefault((sharing, write.root, read.name), (write, read))
+        names = (write.root, read.name)
+        # Of two plain names for one thing, of which each is written, the one is the second name for the other.
+        first.setdefault((sharing, *(sorted(names) if read.second else names)), (write, read))
     return list(first.values())
 
 

@@ -223,7 +223,8 @@ def _twins(methods: Sequence[UnitFacts], writes: Sequence[tuple[UnitFacts, Write
         mine: dict[str, list[tuple[UnitFacts, Write]]] = {fact.field: [], fact.other: []}
         for unit, write in writes:
             for field, hits in mine.items():
-                if unit.name not in ("__init__", setter) and write.root == f"{unit.receiver}.{field}":
+                before = fact.made and unit.name == setter and write.site < fact.site
+                if unit.name != "__init__" and not before and write.root == f"{unit.receiver}.{field}":
                     hits.append((unit, write))
         hit = [*mine[fact.field], *mine[fact.other]]
         if not hit or not (all(mine.values()) or fact.met):

@@ -63,7 +63,8 @@ class FieldsTwins(NamedTuple):
     the one that `field` has held before.
 
     Nobody else in the file sets either. `met` is whether they are operands of one operation somewhere in the class,
-    unless one statement sets both, or something else says that they were to be two.
+    unless one statement sets both, or something else says that they were to be two. `made` is whether the method has
+    made the tensor: what it does to it before is no sign of anything.
     """
 
     site: int
@@ -71,6 +72,7 @@ class FieldsTwins(NamedTuple):
     other: str
     met: bool
     sure: Sure
+    made: bool = False
 
 
 class FieldsShare(NamedTuple):

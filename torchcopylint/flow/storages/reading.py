@@ -192,8 +192,7 @@ def _read_after(
         below_read = ()
     region = m.hits.regions[mark.write].get(share.storage | 1, ())
     met = overlap(region, share.region) is Fact.YES or over_turns.are_hit(m, region, mark.write, share.region, site)
-    if met and mark.late and not mark.own and over_turns.is_another(m, region, mark.write):
-        met = False
+    met = met and not (_is_of_earlier_turn(m, value, mark) and over_turns.is_another(m, region, mark.write))
     there = certain and met and _is_one(ref, obj, share)
     hit = {other for other in value.refs if _is_hit(m, other, share, region)}
     each = (whole and _is_element(value.root)) or len(hit) == len(value.refs)
@@ -232,6 +231,11 @@ def _read_after(
         replaced=met and covers(region, share.region),
         second=len(value.refs) == 1 and not (meets and linked) and _is_second(m, value.root, write, below_read),
     )
+
+
+def _is_of_earlier_turn(m: Machine, value: Value, mark: Mark) -> bool:
+    """Whether what a name holds has been written by that name when it held something else: on an earlier turn."""
+    return not mark.own and value.root is not None and value.root == m.hits.root_keys.get(mark.write)
 
 
 def _written_share(obj: Object, written: set[int]) -> Share | None:

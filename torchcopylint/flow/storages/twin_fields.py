@@ -42,7 +42,7 @@ def found(m: Machine) -> Iterator[FieldsTwins]:
         if not any(keeping.is_reset(m, field) for field in (before, name)):
             one, other = (before, name) if site < cell.site else (name, before)
             met = not _is_one_assignment(m, before, name) and meet(m, {one, other})
-            yield FieldsTwins(max(site, cell.site), one, other, met, obj.sure)
+            yield FieldsTwins(max(site, cell.site), one, other, met, obj.sure, m.unit.name != "__init__")
 
 
 def _is_made_here(m: Machine, ref: int) -> bool:
