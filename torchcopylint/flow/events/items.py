@@ -173,8 +173,10 @@ def _of_output(m: Machine, ref: int, obj: Object, key: object, site: int, text: 
 def _is_plain_slice(m: Machine, single: Value, event: t.Item) -> bool:
     """Whether one slice is taken, without a step or backwards, of something into which nobody has put anything here."""
     part = event.subscript[0] if len(event.subscript) == 1 else None
-    plain = isinstance(part, t.Slice) and (part.step == t.NO_REGISTER or conversions.is_backwards(m, event.subscript))
-    return plain and len(single.refs) == 1 and not m.state.slot_names(single.refs[0])
+    if not isinstance(part, t.Slice) or any(m.state.slot_names(ref) for ref in single.refs):
+        return False
+    # Whichever of several things it is that goes backwards is one that does.
+    return conversions.is_backwards(m, event.subscript) or (part.step == t.NO_REGISTER and len(single.refs) == 1)
 
 
 def _is_slice(event: t.Item) -> bool:
