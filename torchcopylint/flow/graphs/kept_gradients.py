@@ -46,7 +46,8 @@ def parameters(m: Machine) -> Iterator[Kept | FieldMet]:
     """Where a method of an optimizer puts the values of a parameter into the state without a copy, and then writes the
     parameter, so that another method finds there what was written.
 
-    Or puts them there the first time only, and takes the difference of the parameter and what is there each time.
+    Or puts them there the first time only, and takes the difference of the parameter and what is there each time. Or
+    another method takes that difference, as of slow weights and fast ones.
     """
     if m.unit.owner < 0 or m.world.class_kind(m.unit.owner)[0] is not Kind.OPTIMIZER:
         return
@@ -76,6 +77,11 @@ def parameters(m: Machine) -> Iterator[Kept | FieldMet]:
             if asked and _moves(m, name, event.site):
                 yield kept
                 break
+            apart = next(((unit, at) for unit in others if (at := _taken_apart(m.world.index(unit), key)) >= 0), None)
+            if apart is not None and not any(m.world.index(unit).stores.get("data") for unit in (m.unit, *others)):
+                yield kept._replace(sources=frozenset({name}), storages=frozenset())
+                yield FieldMet(apart[1], "state", apart[0].name, "operand", name, "-")
+                break
 
 
 def _differs(m: Machine, key: str, name: str) -> int:
@@ -95,6 +101,39 @@ def _side(m: Machine, made: t.Event | None, key: str) -> bool:
     """Whether something was taken out of the state at a key."""
     part = made.subscript[0] if isinstance(made, t.Item) and len(made.subscript) == 1 else None
     return isinstance(made, t.Item) and isinstance(part, int) and m.value(part).const == key and _is_state(m, made.base)
+
+
+def _taken_apart(index: UnitIndex, key: str) -> int:
+    """Where a unit takes the difference of a parameter and what stands for it at a key of the state:
+    `p - self.state[p]["slow"]`."""
+    definitions = index.unit.definitions
+    for event in index.of(t.Operate):
+        for at in (0, 1) if event.symbol == "-" and len(event.operands) == 2 and min(event.operands) >= 0 else ():
+            other = definitions[event.operands[1 - at]]
+            if isinstance(other, t.Attribute) and other.name == "data":
+                other = definitions[other.base]
+            kept = [made for made in _named(index, event.operands[at]) if isinstance(made, t.Item)]
+            tables = [table for made in kept if _constant(index, made) == key for table in _named(index, made.base)]
+            owners = [_owner(index, table) for table in tables if isinstance(table, t.Item)]
+            if isinstance(other, t.Load) and other.name in owners:
+                return event.site
+    return -1
+
+
+def _constant(index: UnitIndex, made: t.Item) -> object:
+    """The constant that something is taken out by."""
+    part = made.subscript[0] if len(made.subscript) == 1 else None
+    named = index.unit.definitions[part] if isinstance(part, int) and part >= 0 else None
+    return named.value if isinstance(named, t.Const) else None
+
+
+def _owner(index: UnitIndex, table: t.Item) -> str:
+    """The name of the parameter whose state something is: `self.state[p]`."""
+    part = table.subscript[0] if len(table.subscript) == 1 else None
+    state = index.unit.definitions[table.base] if table.base >= 0 else None
+    named = index.unit.definitions[part] if isinstance(part, int) and part >= 0 else None
+    is_state = isinstance(state, t.Attribute) and state.name == "state"
+    return named.name if is_state and isinstance(named, t.Load) else ""
 
 
 def _moves(m: Machine, name: str, site: int) -> bool:
