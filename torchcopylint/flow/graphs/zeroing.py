@@ -26,11 +26,19 @@ def drops_gradients(world: World, units: Sequence[t.Unit] | None = None) -> bool
         index = world.index(unit)
         if any(event.name == "grad" and not event.augmented for event in index.of(t.StoreAttribute)):
             return True
-        if any(event.name == "zero_grad" and not fills(unit, event) for event in index.of(t.Invoke)):
+        calls = [event for event in index.of(t.Invoke) if event.name == "zero_grad" and not fills(unit, event)]
+        if any(not _hands_on(unit, event) for event in calls) or (calls and filled(world) < 0):
             return True
         if any(event.name == "grad" for event in index.of(t.DeleteItem)):
             return True
     return False
+
+
+def _hands_on(unit: t.Unit, event: t.Invoke) -> bool:
+    """Whether a wrapper's `zero_grad(set_to_none)` passes on what it is told: who calls that says what becomes of them."""
+    told = unit.definitions[event.arguments[0].register] if len(event.arguments) == 1 else None
+    named = isinstance(told, t.Load) and any(one.name == told.name for one in unit.parameters)
+    return named and unit.name == "zero_grad"
 
 
 def filled(world: World) -> int:
