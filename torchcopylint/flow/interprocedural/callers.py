@@ -248,7 +248,23 @@ def _is_worked_on(callee: Machine, write: Write, parameter: str, whole: str = ""
     storage = callee.number("argument", parameter) if whole == parameter else write.storages[0]
     sites = {one.site for one in callee.writes.values() if storage in one.storages}
     events = [event for event in callee.index.events if event.site in sites]
-    return bool(events) and all(_takes_only(callee, event, {parameter, whole}) for event in events)
+    return bool(events) and all(
+        _takes_only(callee, event, {parameter, whole}) or _is_taken_on(callee, event, parameter) for event in events
+    )
+
+
+def _is_taken_on(callee: Machine, event: t.Event, parameter: str) -> bool:
+    """Whether what a method that writes hands back goes on as a value of its own, as what is out of place would:
+    `scaled = x.mul_(a)`. Of a running mean (`mean.lerp_(x, rate)`, `mean.mul_(rate).add_(x)`), that is the new one."""
+    if not isinstance(event, t.Invoke) or event.name in _KEEPING_UP:
+        return False
+    taken, base = callee.consumer_of(event.out), callee.unit.definitions[event.base]
+    first = isinstance(base, t.Load) and base.name == parameter
+    return first and ((isinstance(taken, t.Bind) and taken.name != parameter) or isinstance(taken, t.Operate))
+
+
+_KEEPING_UP = frozenset({"lerp_", "copy_", "add_", "sub_"})
+"""Methods that what is kept up to date is written by."""
 
 
 def _takes_only(callee: Machine, event: t.Event, parameters: set[str]) -> bool:
