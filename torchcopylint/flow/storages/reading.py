@@ -203,6 +203,7 @@ def _read_after(
     elif of_turns is not None:
         each = of_turns.is_hit_later(hit, mark.write, site)
     each = each or alternatives.are_bound_beside(m, value, hit, mark.write)
+    each = each or alternatives.are_bound_behind(m, value, hit, mark.write)
     meets = there and each
     partly = there and not each and _copied_otherwise(m, value, share.storage)
     one = value.refs == (ref,) and not below_written and _is_by_name(share, below_read)

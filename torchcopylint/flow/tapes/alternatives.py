@@ -56,6 +56,22 @@ def are_bound_beside(m: Machine, value: Value, hit: set[int], write: int) -> boo
     return others <= made
 
 
+def are_bound_behind(m: Machine, value: Value, hit: set[int], write: int) -> bool:
+    """Whether a name holds what a write has `hit` on those paths where an arm behind the write has bound it to that by a
+    plain name: `y = scale_(x)`, `if plain: target = x`, `else: target = noise`. In that arm, a look at `x` is one."""
+    name = value.root
+    if not isinstance(name, str) or not hit or name in {one.name for one in m.unit.parameters}:
+        return False
+    loops = m.index.loops.get(write, ())
+    for bind in m.index.binds.get(name, ()):
+        behind = bind.site > write and bind.site in m.index.on_arms and m.index.loops.get(bind.site, ()) == loops
+        held = m.value(bind.value).refs if bind.value >= 0 else ()
+        made = m.unit.definitions[bind.value] if bind.value >= 0 else None
+        if not behind or (hit & {*held} and not (isinstance(made, t.Load) and {*held} <= hit)):
+            return False
+    return write not in m.index.on_arms
+
+
 def _bound_to(m: Machine, register: int) -> str:
     for _ in range(MAX_CALLS):
         use = m.consumer_of(register)
