@@ -35,7 +35,7 @@ def drops_gradients(world: World, units: Sequence[t.Unit] | None = None) -> bool
 
 
 def _hands_on(unit: t.Unit, event: t.Invoke) -> bool:
-    """Whether a wrapper's `zero_grad(set_to_none)` passes on what it is told: who calls that says what becomes of them."""
+    """Whether a wrapper's `zero_grad(set_to_none)` passes on what it is told: its caller says what becomes of them."""
     told = unit.definitions[event.arguments[0].register] if len(event.arguments) == 1 else None
     named = isinstance(told, t.Load) and any(one.name == told.name for one in unit.parameters)
     return named and unit.name == "zero_grad"

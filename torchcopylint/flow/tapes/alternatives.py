@@ -57,8 +57,8 @@ def are_bound_beside(m: Machine, value: Value, hit: set[int], write: int) -> boo
 
 
 def are_bound_behind(m: Machine, value: Value, hit: set[int], write: int) -> bool:
-    """Whether a name holds what a write has `hit` on those paths where an arm behind the write has bound it to that by a
-    plain name: `y = scale_(x)`, `if plain: target = x`, `else: target = noise`. In that arm, a look at `x` is one."""
+    """Whether a name holds what a write has `hit` on those paths where an arm behind the write has bound it to that by
+    a plain name: `y = scale_(x)`, `if plain: target = x`, `else: target = noise`. In that arm, a look at `x` is one."""
     name = value.root
     if not isinstance(name, str) or not hit or name in {one.name for one in m.unit.parameters}:
         return False
