@@ -4,8 +4,9 @@
         x = layer(x)
         features.append(x)
 
-The chain is one that is written down, in the call of `nn.Sequential` or in the list that `nn.ModuleList` is given. What
-is kept on a condition is followed where the condition asks for the class, the number or the name of the layer.
+The chain is one that is written down, in the call of `nn.Sequential` or in the list that `nn.ModuleList` is given, or a
+list that a loop fills with what stands side by side there: `layers += [nn.Conv2d(i, o, 3), nn.ReLU(inplace=True)]`.
+What is kept on a condition is followed where the condition asks for the class, the number or the name of the layer.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from torchcopylint.flow.model import Sure
 from torchcopylint.flow.networks import written_down
 from torchcopylint.flow.networks.chains import SEQUENTIAL
 from torchcopylint.flow.networks.neighbours import FRESH_IN_PLACE
-from torchcopylint.flow.tapes import uses
+from torchcopylint.flow.tapes import callees, uses
 from torchcopylint.flow.values import naming
 from torchcopylint.knowledge import table
 
@@ -123,11 +124,18 @@ def _layers_of(m: Machine, register: int, steps: int) -> list[_Layer]:
     if found is None or not isinstance(built, t.Call | t.Invoke):
         return []
     m = found[0]
+    helper = callees.function_in(m, built.function, callees.NOTHING_KNOWN) if isinstance(built, t.Call) else None
+    where = m.world.machines.get(helper) if helper is not None else None
+    if where is not None:
+        returned = [event.value for event in where.index.of(t.Return)]
+        return _layers_of(where, returned[0], steps - 1) if len(returned) == 1 else []
     dotted = m.dotted_of(built)
     if dotted not in (SEQUENTIAL, _LIST) or not built.arguments:
         return []
     registers, starred = [one.register for one in built.arguments], built.arguments[0].stars
     inner = written_down.made(m, registers[0], steps) if len(registers) == 1 else None
+    if len(registers) == 1 and (dotted == _LIST or starred == 1) and (grown := _side_by_side(m, registers[0])):
+        return grown
     if inner is not None and (dotted == _LIST or starred == 1):
         where, display = inner
         listed = isinstance(display, t.Make) and display.kind in ("list", "tuple") and not any(display.stars)
@@ -137,6 +145,32 @@ def _layers_of(m: Machine, register: int, steps: int) -> list[_Layer]:
         return _of_pairs(inner[0], ordered)
     plain = not any(one.stars or one.keyword for one in built.arguments)
     return _all(m, [(register, "") for register in registers]) if plain else []
+
+
+def _side_by_side(m: Machine, register: int) -> list[_Layer]:
+    """The layers that are added together to a list that was made empty, in the order of the program. Of the first of
+    them, nobody knows what it follows, and of none of them its number."""
+    load = m.unit.definitions[register] if register >= 0 else None
+    bound = [bind.value for bind in m.index.binds.get(load.name, ())] if isinstance(load, t.Load) else []
+    made = [m.unit.definitions[one] for one in bound if one >= 0]
+    if not isinstance(load, t.Load) or not any(isinstance(one, t.Make) and not one.items for one in made):
+        return []
+    layers: list[_Layer] = []
+    for event in m.index.events:
+        added = -1
+        if isinstance(event, t.Augment) and event.symbol == "+=":
+            added = event.value if _is_load(m, event.target, load.name) else -1
+        elif isinstance(event, t.Invoke) and event.name == "extend" and len(event.arguments) == 1:
+            added = event.arguments[0].register if _is_load(m, event.base, load.name) else -1
+        display = m.unit.definitions[added] if added >= 0 else None
+        if isinstance(display, t.Make) and display.kind in ("list", "tuple") and not any(display.stars):
+            together = _all(m, [(one, UNKNOWN) for one in display.items])
+            layers += [layer._replace(inplace=layer.inplace and place > 0) for place, layer in enumerate(together)]
+    return layers
+
+
+UNKNOWN = "?"
+"""The name of a layer of which nobody knows the place."""
 
 
 def _of_pairs(m: Machine, built: t.Call) -> list[_Layer]:
@@ -226,6 +260,8 @@ def _holds(m: Machine, turn: _Turn, place: int, register: int, truth: bool) -> b
         about = _comes_from(m, event.arguments[0].register, turn.layer)
         return about and all(names) and (table.canonical(layer.dotted) in names) is truth
     if not isinstance(event, t.Logic | t.Operate) or event.symbol not in ("in", "==") or len(event.operands) != 2:
+        return False
+    if layer.name == UNKNOWN:
         return False
     number = turn.number >= 0 and _comes_from(m, event.operands[0], turn.number)
     if not number and not (turn.name >= 0 and _comes_from(m, event.operands[0], turn.name)):
