@@ -178,36 +178,34 @@ def _read_after(
     share = _written_share(obj, written)
     if share is None:
         return None
-    chain, certain = (
-        held_part(m, value.root, chain_of(m, ref, share)),
-        share.storage in m.hits.certain_storages[mark.write],
-    )
+    chain = held_part(m, value.root, chain_of(m, ref, share))
+    certain = share.storage in m.hits.certain_storages[mark.write]
     below_written, below_read = relation(m, write, share.storage | 1, chain, value.root)
     at_first = _hit_at_first(m, mark, share.storage)
     if at_first and not (certain and all(link.sure for link in below_written)):
         certain = True
         below_written, below_read = relation(m, write, share.storage | 1, chain, value.root, at_first=True)
     derived = mark.late and not _kept_from_before(m, value.root, mark)
-    if derived:
-        below_read = ()
+    taken = _taken_of_whichever(m, value, write, share, chain, site)
+    below_written, below_read = _made_sure(below_written, taken), () if derived else _made_sure(below_read, taken)
     region = m.hits.regions[mark.write].get(share.storage | 1, ())
     met = overlap(region, share.region) is Fact.YES or over_turns.are_hit(m, region, mark.write, share.region, site)
     met = met and not (_is_of_earlier_turn(m, value, mark) and over_turns.is_another(m, region, mark.write))
-    there = certain and met and _is_one(ref, obj, share)
+    there = (certain or taken >= 0) and met and _is_one(ref, obj, share)
     hit = {other for other in value.refs if _is_hit(m, other, share, region)}
-    each = (whole and _is_element(value.root)) or len(hit) == len(value.refs)
+    each = taken >= 0 or (whole and _is_element(value.root)) or len(hit) == len(value.refs)
     each = each or alternatives.are_all_hit(m, value, written) or visiting.goes_through_all(m, value, site)
     of_turns = first_turns.held(m, value, mark.write, site) if not each else None
     if of_turns is not None and at_first and of_turns.is_hit_at_first(hit, mark.write, site):
         each, below_written, below_read = True, of_turns.named_before(below_written), of_turns.named_before(below_read)
     elif of_turns is not None:
         each = of_turns.is_hit_later(hit, mark.write, site)
-    each = each or alternatives.are_bound_beside(m, value, hit, mark.write)
-    each = each or alternatives.are_bound_behind(m, value, hit, mark.write)
+    each = each or alternatives.are_bound_on_arms(m, value, hit, mark.write)
     meets = there and each
+    kept = meets and not derived and value.root is not None
     partly = there and not each and _copied_otherwise(m, value, share.storage)
     one = value.refs == (ref,) and not below_written and _is_by_name(share, below_read)
-    linked = (share.sure or one) and all(link.sure for link in (*below_written, *below_read))
+    linked = (share.sure or one or taken >= 0) and all(link.sure for link in (*below_written, *below_read))
     return ReadAfter(
         write=mark.write,
         name=name or obj.text or "this value",
@@ -225,10 +223,7 @@ def _read_after(
         flags=obj.flags,
         place=(share.storage | 1, share.region),
         bound=_put_aside(m, ref, mark) if _hits_gradient(write) else _bound(m, value.root),
-        conditional=meets
-        and not derived
-        and value.root is not None
-        and _but_for_a_condition(below_written, below_read),
+        conditional=kept and _but_for_a_condition(below_written, below_read),
         replaced=met and covers(region, share.region),
         second=len(value.refs) == 1 and not (meets and linked) and _is_second(m, value.root, write, below_read),
     )
@@ -237,6 +232,22 @@ def _read_after(
 def _is_of_earlier_turn(m: Machine, value: Value, mark: Mark) -> bool:
     """Whether what a name holds has been written by that name when it held something else: on an earlier turn."""
     return not mark.own and value.root is not None and value.root == m.hits.root_keys.get(mark.write)
+
+
+def _taken_of_whichever(m: Machine, value: Value, write: Write, share: Share, chain: Chain, site: int) -> int:
+    """Where a view was made of the one of several things that its base is, if one of the two is written, and the other
+    one read; -1 if that is not so."""
+    if len(value.refs) == 1 and share.sure:
+        return -1
+    if len(value.refs) > 1:
+        held = {one.storage for ref in value.refs for one in m.state.object(ref).shares}
+        links = m.hits.chains[write.site].get(share.storage | 1, ())
+        return alternatives.view_of_whichever(m, links, value.root, held, write.site, site)
+    return alternatives.view_of_whichever(m, chain, write.root, set(write.storages), write.site, site)
+
+
+def _made_sure(links: tuple[Link, ...], site: int) -> tuple[Link, ...]:
+    return tuple(link._replace(sure=True) if link.site == site else link for link in links)
 
 
 def _written_share(obj: Object, written: set[int]) -> Share | None:

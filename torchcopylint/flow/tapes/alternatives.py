@@ -9,6 +9,9 @@ from torchcopylint.flow.model import Kind, Value
 from torchcopylint.flow.tapes import uses
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from torchcopylint.flow.facts import Link
     from torchcopylint.flow.running.machine import Machine
 
 MAX_CALLS = 3
@@ -39,7 +42,13 @@ def are_all_hit(m: Machine, value: Value, written: set[int]) -> bool:
     return alike and all(any(share.storage | 1 in written for share in obj.shares) for obj in objects)
 
 
-def are_bound_beside(m: Machine, value: Value, hit: set[int], write: int) -> bool:
+def are_bound_on_arms(m: Machine, value: Value, hit: set[int], write: int) -> bool:
+    """Whether the arms of a test say that a name holds what a write has `hit` wherever it was written, or is looked at
+    as that."""
+    return _are_bound_beside(m, value, hit, write) or _are_bound_behind(m, value, hit, write)
+
+
+def _are_bound_beside(m: Machine, value: Value, hit: set[int], write: int) -> bool:
     """Whether a name holds what a write has `hit` wherever that was written: else it holds what another arm of the same
     test has bound it to, `if self.wide: x = self.bn(x)`, `else: y = self.relu(x)`."""
     name = value.root
@@ -56,7 +65,7 @@ def are_bound_beside(m: Machine, value: Value, hit: set[int], write: int) -> boo
     return others <= made
 
 
-def are_bound_behind(m: Machine, value: Value, hit: set[int], write: int) -> bool:
+def _are_bound_behind(m: Machine, value: Value, hit: set[int], write: int) -> bool:
     """Whether a name holds what a write has `hit` on those paths where an arm behind the write has bound it to that by
     a plain name: `y = scale_(x)`, `if plain: target = x`, `else: target = noise`. In that arm, a look at `x` is one."""
     name = value.root
@@ -70,6 +79,29 @@ def are_bound_behind(m: Machine, value: Value, hit: set[int], write: int) -> boo
         if not behind or (hit & {*held} and not (isinstance(made, t.Load) and {*held} <= hit)):
             return False
     return write not in m.index.on_arms
+
+
+def view_of_whichever(
+    m: Machine, links: Sequence[tuple[int, Link]], name: object, storages: set[int], write: int, site: int
+) -> int:
+    """Where a view was made of what a name holds, which is one of several things: `x = zeros(3) if new else old`,
+    `v = x[0]`. Whichever that is, the two share it, until the name is bound anew. -1 if it is no such view.
+
+    `links` lead from the view to the owner of the storage; `storages` are those that the name may hold.
+    """
+    if len(links) < 2 or len(storages) < 2 or not isinstance(name, str):
+        return -1
+    view, link = links[-2]
+    made_of = {share.of | 1 for share in m.state.object(view & ~1).shares if share.site == link.site}
+    event = next((one for one in m.unit.definitions if one is not None and one.site == link.site), None)
+    given = [m.unit.definitions[one] for one in t.operands(event) if one >= 0] if event is not None else []
+    named = any(isinstance(one, t.Load) and one.name == name for one in given)
+    if not named or made_of != {one | 1 for one in storages}:
+        return -1
+    loops = m.index.loops.get(link.site, ())
+    bound = [bind.site for bind in m.index.binds.get(name, ())]
+    together = all(m.index.loops.get(one, ()) == loops for one in (write, *bound))
+    return link.site if together and not any(link.site < one < max(write, site) for one in bound) else -1
 
 
 def _bound_to(m: Machine, register: int) -> str:
