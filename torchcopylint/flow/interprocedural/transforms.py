@@ -65,7 +65,7 @@ def found(world: World) -> dict[int, list[SampleEdited]]:
 def _given(m: Machine) -> list[Handed]:
     """What a method that fetches a sample hands to what a field holds: to a transform."""
     me = m.unit.first
-    calls = []
+    calls: list[t.Call | t.Invoke] = [event for event in m.index.of(t.Call) if _is_one_of_a_row(m, event, me)]
     for event in m.index.of(t.Invoke):
         base = m.unit.definitions[event.base]
         own = isinstance(base, t.Load) and base.name == me and m.world.method(m.unit.owner, event.name) is None
@@ -83,6 +83,16 @@ def _given(m: Machine) -> list[Handed]:
                 if kept is not None:
                     found.append(Handed(event.site, position, *kept, part))
     return found
+
+
+def _is_one_of_a_row(m: Machine, event: t.Call, me: str) -> bool:
+    """Whether a call is one of those that a field holds, one after the other: `for t in self.transforms: x = t(x)`."""
+    function = m.unit.definitions[event.function] if event.function >= 0 else None
+    bound = uses.bindings_before(m, function) if isinstance(function, t.Load) else []
+    through = m.unit.definitions[bound[0]] if len(bound) == 1 and bound[0] >= 0 else None
+    row = m.unit.definitions[through.iterable] if isinstance(through, t.Iterate) and through.iterable >= 0 else None
+    owner = m.unit.definitions[row.base] if isinstance(row, t.Attribute) else None
+    return isinstance(owner, t.Load) and owner.name == me
 
 
 def _parts_of(m: Machine, register: int) -> Iterator[tuple[object, int]]:
