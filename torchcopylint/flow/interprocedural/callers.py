@@ -277,11 +277,20 @@ def _takes_only(callee: Machine, event: t.Event, parameters: set[str]) -> bool:
     else:
         return False
     own = {one.name for one in callee.unit.parameters[callee.unit.owner >= 0 :]} - parameters
+    place = callee.unit.definitions[event.target] if isinstance(event, t.Augment) else None
+    if isinstance(place, t.Item) and _loads(callee, [one for one in place.subscript if isinstance(one, int)], own):
+        # What is counted at a place that another argument names is kept: `counts[token] += 1`.
+        return False
     if not isinstance(event, t.StoreItem) or _is_limited(callee, event, parameters):
         # A number is computed with; what is put into a place may be there to be kept, whatever it is.
         own -= {name for name in own if _is_number(callee, name)}
+    return not _loads(callee, registers, own)
+
+
+def _loads(callee: Machine, registers: list[int], names: set[str]) -> bool:
+    """Whether values are computed from what one of some names holds."""
     parts = [part for register in registers for part in uses.expression(callee, register, "")]
-    return not any(isinstance(part, t.Load) and part.name in own for part in parts)
+    return any(isinstance(part, t.Load) and part.name in names for part in parts)
 
 
 def _is_limited(callee: Machine, event: t.StoreItem, parameters: set[str]) -> bool:
