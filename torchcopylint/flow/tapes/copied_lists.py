@@ -25,11 +25,12 @@ MAX_STEPS = 8
 
 
 class _Copied(NamedTuple):
-    """`name` was bound at `site` to a new container of what `source` holds."""
+    """`name` was bound at `site` to a new container of what `source` holds: of it, or of what that copies, `of`."""
 
     name: str
     source: str
     site: int
+    of: str = ""
 
 
 def found(m: Machine) -> Iterator[EntriesEdited]:
@@ -41,6 +42,8 @@ def found(m: Machine) -> Iterator[EntriesEdited]:
     copies = list(_copies(m))
     if not copies:
         return
+    pairs = [(one, other) for one in copies for other in copies if one.source == other.source and one.site < other.site]
+    copies += [_Copied(other.name, one.name, other.site, one.source) for one, other in pairs]
     told = set()
     for event in _writing(m):
         write = m.writes[event.site]
@@ -54,7 +57,7 @@ def found(m: Machine) -> Iterator[EntriesEdited]:
                 read = copied.site
             if read >= 0 and _is_seen_again(m, name, event, read):
                 told.add(event.site)
-                made = (copied.source, copied.name, copied.site)
+                made = (copied.of or copied.source, copied.name, copied.site)
                 yield EntriesEdited(event.site, name, other, write.op, *made, read, write.sure)
 
 
