@@ -281,7 +281,9 @@ def _result(
             tag = f"{part.slot}{inner.slot}"
             one = one_result(m, inner.returned, inner.result, bound, inputs, site, name, tag)
             slots.bind_slot(m, (held.refs[0], inner.slot), one, site)
-        if part.saved and runs.hang_together(m, held, part.group, site):
+        within = [slots.slot_value(m, (held.refs[0], inner.slot)) for inner in part.inner if len(held.refs) == 1]
+        hung = [runs.hang_together(m, one, part.group, site) for one in within or [held]] if part.saved else []
+        if hung and all(hung):
             continue
         # Several losses that come back need not have a graph in common.
         m.runs.parts.update(ref | 1 for ref in held.refs)

@@ -172,7 +172,7 @@ def parts_of(
             continue
         held = [Value(cell.refs, cell.kind) for cell in cells if cell is not None and cell.refs]
         if len(held) == len(refs):
-            graph = {n for value in held for ref in value.refs for n in m.state.object(ref).graph if n >= 0}
+            graph = {n for value in held for ref in value.refs for n in _graph_of(m, ref) if n >= 0}
             group = next((part.group for part, other in zip(found, graphs, strict=True) if other & graph), len(found))
             returned, result = returned_by(m, held, paths)
             if name == ANY_ELEMENT and any(len(value.refs) > 1 or value.refs[0] & 1 for value in held):
@@ -190,6 +190,14 @@ def parts_of(
     real = [{n for n in graph if n in m.needed.saves or n in m.needed.by_modules} for graph in graphs]
     common = [any(mine & other for j, other in enumerate(real) if i != j) for i, mine in enumerate(real)]
     return tuple(part._replace(saved=one) for part, one in zip(found, common, strict=True))
+
+
+def _graph_of(m: Machine, ref: int) -> frozenset[int]:
+    """What something hangs on; of a tuple, what all the tensors in it hang on: `return y, (h, c)`."""
+    if m.state.object(ref).kind not in CONTAINERS:
+        return m.state.object(ref).graph
+    held = [m.state.object(one) for slot in m.state.slot_names(ref) for one in m.state.refs_of(slot)]
+    return frozenset.intersection(*(obj.graph for obj in held)) if held else frozenset()
 
 
 def _same_as(m: Machine, refs: list[int], before: list[str], name: str) -> str:
