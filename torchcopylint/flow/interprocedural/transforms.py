@@ -72,16 +72,16 @@ def _given(m: Machine) -> list[Handed]:
         if own and event.arguments:
             calls.append(event)
     found = []
-    for event in calls:
-        for position, argument in enumerate(event.arguments):
+    for call in calls:
+        for position, argument in enumerate(call.arguments):
             kept = _kept(m, argument.register, me)
             if kept is not None:
-                found.append(Handed(event.site, position, *kept))
+                found.append(Handed(call.site, position, *kept))
                 continue
             for part, one in _parts_of(m, argument.register):
                 kept = _kept(m, one, me)
                 if kept is not None:
-                    found.append(Handed(event.site, position, *kept, part))
+                    found.append(Handed(call.site, position, *kept, part))
     return found
 
 
