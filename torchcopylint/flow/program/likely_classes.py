@@ -76,7 +76,9 @@ def class_of(world: Classes, unit: t.Unit, parameter: t.Parameter) -> int | None
         return None
     if not kinds.named_model(parameter.name):
         called = _called_like(world, unit, parameter.name) if unit.owner < 0 else None
-        return called if called is not None else _used_like(world, unit, parameter.name)
+        if called is None and parameter.annotation is None:
+            called = _used_like(world, unit, parameter.name)
+        return called
     uses = {use.removesuffix("()") for use in unit.uses.get(parameter.name, frozenset())} - _OF_ALL_MODULES
     networks = [info for info in world.program.classes if _is_network(world, info)]
     if unit.owner >= 0:
