@@ -61,8 +61,13 @@ _OF_ALL_MODULES = frozenset(
 """What every module has (`module` is what wrappers have)."""
 _OF_CONTAINERS = frozenset({"count", "index", "get", "items", "keys", "values", "pop", "update", "copy", "append"})
 """What is asked of tuples, lists and dictionaries."""
-_COMMON = frozenset({"get_state", "set_state", "get_params", "set_params", "get_attr", "set_attr", "fit_transform"})
-"""Names of two words that methods of many libraries have."""
+_COMMON = frozenset(
+    [
+        *("get_state", "set_state", "get_params", "set_params", "get_attr", "set_attr", "fit_transform"),
+        *("save_for_backward", "mark_dirty", "mark_non_differentiable", "set_materialize_grads"),
+    ]
+)
+"""Names of two words that methods of many libraries have, and those of the contexts of autograd."""
 
 
 def class_of(world: Classes, unit: t.Unit, parameter: t.Parameter) -> int | None:
