@@ -273,9 +273,17 @@ def _fields(m: Machine) -> Iterator[Relation]:
                 yield ModulePaired(min(used), f"{me}.{name}", source, stores[0].site, FORM, Sure.LIKELY)
         if mine and _may_be_model(m, stores[0].value):
             asked = any(_uses(m, one, _OF_MODULES) for one in (name, made.name))
+            asked = asked or _is_moved_by_others(m, name, made.name)
             used = [site for site in _uses(m, name) if site > stores[0].site] if asked else []
             if used:
                 yield FieldsPaired(min(used), name, made.name, FORM)
+
+
+def _is_moved_by_others(m: Machine, name: str, source: str) -> bool:
+    """Whether methods of a class call what two fields hold, and hand the one that is set apart to some function:
+    `freeze(self.backbone_momentum)`."""
+    called = _uses(m, name)
+    return bool(called and _uses(m, source)) and not set(_handed(m, name)) <= set(called)
 
 
 def _is_unset(m: Machine, field: str, but: int) -> bool:
