@@ -27,7 +27,7 @@ from torchcopylint.flow.program import ownership, training_returns
 from torchcopylint.flow.running.machine import Machine, handles
 from torchcopylint.flow.storages import collecting, reading, slots
 from torchcopylint.flow.tape import Dotted
-from torchcopylint.flow.tapes import batches, uses
+from torchcopylint.flow.tapes import batch_parts, uses
 from torchcopylint.flow.values import dtypes, imports, memory, naming
 from torchcopylint.flow.values.modes import GRAD_MODES, MODES_BY_NAME
 from torchcopylint.flow.values.sites import Arguments
@@ -364,7 +364,7 @@ def _discard(m: Machine, event: t.Discard) -> None:
         return
     if not _of_constants(m, made) and not _of_a_result(m, made) and not _is_only_look(m, made):
         name, op, method, sure = m.called.pure[register]
-        if sure < Sure.LIKELY and op in _SENDING and isinstance(made, t.Invoke) and batches.is_part(m, made.base):
+        if sure < Sure.LIKELY and op in _SENDING and isinstance(made, t.Invoke) and batch_parts.is_part(m, made.base):
             sure = Sure.LIKELY
         m.fact(Discarded(event.site, name, op, method, m.blocks.guards > 0, sure))
         if sure is Sure.NOT and isinstance(made, t.Invoke):

@@ -37,7 +37,7 @@ from torchcopylint.flow.model import (
     Value,
     join_objects,
 )
-from torchcopylint.flow.program import likely_classes, losses
+from torchcopylint.flow.program import bare_losses, likely_classes
 from torchcopylint.flow.references import ClassReference, FunctionReference
 from torchcopylint.flow.running.machine import Machine
 from torchcopylint.flow.storages.conversions import LEGACY
@@ -102,7 +102,7 @@ class Parameters(Classes):
             m.state.set_object(ref, obj._replace(shares=(Share(ref, How.OWN, -1, ref),), text=name, owner=ARGUMENT))
             m.state.put_cell(name, Cell((ref,), obj.kind, None, site=-1))
             self._bind_element(m, ref, parameter.annotation)
-        losses.note_given(m)
+        bare_losses.note_given(m)
 
     def may_be_handed(self, unit: t.Unit, text: str) -> bool:
         """Whether something in the file may pass what a unit calls `text`: one of its parameters, or a field that its
