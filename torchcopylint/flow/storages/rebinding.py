@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import ParameterRebound
 from torchcopylint.flow.model import (
@@ -20,10 +22,11 @@ from torchcopylint.flow.model import (
     Value,
 )
 from torchcopylint.flow.running.machine import Machine
-from torchcopylint.flow.tapes import liveness, uses
+from torchcopylint.flow.tapes import uses
 from torchcopylint.flow.values import naming
 
 _TOGETHER = frozenset({"builtins.zip", "builtins.enumerate"})
+_LOADER = re.compile(r"load|data|batch", re.I)
 _KEPT = frozenset({How.PARAMETERS, How.FIELD, How.STATE, How.ROW})
 
 
@@ -212,19 +215,36 @@ def _iterate(m: Machine, name: str, before: Cell) -> t.Iterate | None:
 
 
 def _is_gone_back_to(m: Machine, event: t.Bind, before: Cell) -> bool:
-    """Whether the unit looks again at the name of what the loop goes through, or of one of those that it goes through
-    together: what was wanted was to be found there."""
+    """Whether the unit looks again, behind the loop, at the name of what the loop goes through, or of one of those that
+    it goes through together: what was wanted was to be found there. What loads batches makes others each time."""
     iterate = _iterate(m, event.name, before)
     pending = [iterate.iterable] if iterate is not None else []
     for register in pending:
         made = m.unit.definitions[register] if register >= 0 else None
-        if isinstance(made, t.Load) and iterate is not None:
-            if liveness.is_looked_at_again(m.unit, made.name, iterate.out):
+        if isinstance(made, t.Load):
+            if not _LOADER.search(made.name) and _is_looked_at_behind(m, made, before.site):
                 return True
         elif isinstance(made, t.Invoke) and made.name in ("items", "values"):
             pending.append(made.base)
         elif isinstance(made, t.Call) and m.dotted_of(made) in _TOGETHER:
             pending += [argument.register for argument in made.arguments]
+    return False
+
+
+def _is_looked_at_behind(m: Machine, load: t.Load, bound: int) -> bool:
+    """Whether a name is loaded behind the loop that binds something at a site, for more than how many elements it has,
+    before it is bound to something else."""
+    loop = uses.loops_around(m, bound)
+    found = uses.of_name(m, load.name)
+    first = next((use.position for use in found if use.register == load.out), -1)
+    for use in found:
+        if use.position <= first or use.loops[: len(loop)] == loop:
+            continue
+        if not use.loads:
+            return False
+        user = m.consumer_of(use.register)
+        if not (isinstance(user, t.Call) and m.dotted_of(user) == "builtins.len"):
+            return True
     return False
 
 
