@@ -243,7 +243,8 @@ def _is_looked_at_behind(m: Machine, load: t.Load, bound: int) -> bool:
         if not use.loads:
             return False
         user = m.consumer_of(use.register)
-        if not (isinstance(user, t.Call) and m.dotted_of(user) == "builtins.len"):
+        asked = m.unit.definitions[user.function] if isinstance(user, t.Call) else None
+        if not (isinstance(asked, t.Load) and asked.name == "len"):
             return True
     return False
 
