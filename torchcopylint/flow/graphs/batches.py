@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -11,7 +10,7 @@ from torchcopylint.flow.model import TENSORS, Fact, Kind, Object, Value
 from torchcopylint.flow.references import FunctionReference
 from torchcopylint.flow.tapes import uses
 from torchcopylint.flow.tapes.way_back import WayBack
-from torchcopylint.flow.values import naming
+from torchcopylint.flow.values import kinds, naming
 from torchcopylint.flow.values.state import kind_of
 from torchcopylint.knowledge import losses, table
 
@@ -24,8 +23,6 @@ MAX_STEPS = 12
 """So many times something is taken apart between a loop and what is used."""
 _TARGETS = frozenset({"y", "target", "targets", "label", "labels", "gt", "mask", "masks", "y_true", "ground_truth"})
 """What a function is handed under such a name is what a network's result is to be."""
-_LOADER = re.compile(r"load|data|batch", re.IGNORECASE)
-"""Whose elements are batches. What is in other lists may have been computed by the network that learns from it."""
 _OF_ONE = frozenset({"to", "cuda", "type", "view", "reshape", "permute", "transpose", "unsqueeze", "expand", "repeat"})
 """Methods that are given no tensors, or none that what they return hangs on."""
 _OF_NUMBERS = frozenset({Kind.NUMBER, Kind.STRING, Kind.NONE})
@@ -89,7 +86,7 @@ def _is_of_loop(m: Machine, event: t.Event) -> bool:
         # `enumerate(loader)`, `tqdm(loader)`
         through = made.arguments[0].register
         made = m.unit.definitions[through]
-    return _LOADER.search(naming.text_of(m, through)) is not None
+    return kinds.named_loader(naming.text_of(m, through))
 
 
 def _computed_from(m: Machine, event: t.Event) -> Sequence[int] | None:

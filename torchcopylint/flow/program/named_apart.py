@@ -91,7 +91,7 @@ def _names(m: Machine) -> Iterator[Relation]:
         if made.__class__ is not t.Load or not apart or binds[0].site in m.index.on_arms:
             continue
         bound = binds[0].site
-        if any(bind.site > bound for bind in m.index.binds.get(made.name, ())) or not _may_be_model(m, binds[0].value):
+        if any(bind.site > bound for bind in m.index.binds.get(made.name, ())) or not may_be_model(m, binds[0].value):
             # The name goes on to hold another one.
             continue
         units = [m.unit, *_inside(m, m.unit.number)]
@@ -227,7 +227,7 @@ def _of_field(m: Machine, name: str, made: t.Attribute, bound: int) -> Iterator[
     calls: list[t.Call | t.Invoke] = [*m.index.of(t.Call), *m.index.of(t.Invoke)]
     used = [call.site for call in calls if call.site > bound and _switches_off(m, call, name)]
     used += [site for site in _asked(m, m.unit, name) if site > bound]
-    if used and _may_be_model(m, made.out):
+    if used and may_be_model(m, made.out):
         yield ModulePaired(min(used), name, naming.text_of(m, made.out), bound, FORM, Sure.LIKELY)
 
 
@@ -263,7 +263,7 @@ def _fields(m: Machine) -> Iterator[Relation]:
             continue
         mine = owner == me == naming.text_of(m, stores[0].base)
         other = owner in {parameter.name for parameter in m.unit.parameters[1:]} and kinds.named_model(made.name)
-        if other and _may_be_model(m, stores[0].value):
+        if other and may_be_model(m, stores[0].value):
             # What another object trains: `self.prev_model = trainer.model`.
             handed = _handed(m, name)
             own = {event.site for event in m.index.events}
@@ -271,7 +271,7 @@ def _fields(m: Machine) -> Iterator[Relation]:
             if used:
                 source = naming.text_of(m, made.out)
                 yield ModulePaired(min(used), f"{me}.{name}", source, stores[0].site, FORM, Sure.LIKELY)
-        if mine and _may_be_model(m, stores[0].value):
+        if mine and may_be_model(m, stores[0].value):
             asked = any(_uses(m, one, _OF_MODULES) for one in (name, made.name))
             asked = asked or _is_moved_by_others(m, name, made.name)
             used = [site for site in _uses(m, name) if site > stores[0].site] if asked else []
@@ -299,7 +299,8 @@ def _is_unset(m: Machine, field: str, but: int) -> bool:
     return True
 
 
-def _may_be_model(m: Machine, register: int) -> bool:
+def may_be_model(m: Machine, register: int) -> bool:
+    """Whether a register holds a module, or what nobody knows to be something else."""
     value = m.value(register)
     known = all(m.state.object(ref).kind in (Kind.MODULE, Kind.UNKNOWN) for ref in value.refs)
     return known and value.kind in (Kind.MODULE, Kind.UNKNOWN) and value.const is None

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import ModulePaired
 from torchcopylint.flow.model import Kind, Sure
+from torchcopylint.flow.program.named_apart import may_be_model
 from torchcopylint.flow.references import FunctionReference
 from torchcopylint.flow.tapes import uses
 from torchcopylint.flow.values import naming
@@ -34,7 +35,7 @@ def found(m: Machine) -> Iterator[ModulePaired]:
         return
     for name, binds in m.index.binds.items():
         source = source_of(m, binds[0]) if len(binds) == 1 and binds[0].site not in m.index.on_arms else None
-        if source is None or source.name == name or not _is_model(m, binds[0].value):
+        if source is None or source.name == name or not may_be_model(m, binds[0].value):
             continue
         bound = binds[0].site
         if any(bind.site > bound for bind in m.index.binds.get(source.name, ())):
@@ -51,12 +52,6 @@ def source_of(m: Machine, bind: t.Bind) -> t.Load | None:
     while isinstance(made, t.Invoke) and made.name in _ITSELF and made.base >= 0:
         made = m.unit.definitions[made.base]
     return made if isinstance(made, t.Load) and not made.name.startswith("%") else None
-
-
-def _is_model(m: Machine, register: int) -> bool:
-    value = m.value(register)
-    known = all(m.state.object(ref).kind in (Kind.MODULE, Kind.UNKNOWN) for ref in value.refs)
-    return known and value.kind in (Kind.MODULE, Kind.UNKNOWN) and value.const is None
 
 
 def _trainings(m: Machine, name: str) -> Iterator[int]:

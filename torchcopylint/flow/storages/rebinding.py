@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import ParameterRebound
 from torchcopylint.flow.model import (
@@ -23,10 +21,9 @@ from torchcopylint.flow.model import (
 )
 from torchcopylint.flow.running.machine import Machine
 from torchcopylint.flow.tapes import uses
-from torchcopylint.flow.values import naming
+from torchcopylint.flow.values import kinds, naming
 
 _TOGETHER = frozenset({"builtins.zip", "builtins.enumerate"})
-_LOADER = re.compile(r"load|data|batch", re.I)
 _KEPT = frozenset({How.PARAMETERS, How.FIELD, How.STATE, How.ROW})
 
 
@@ -48,12 +45,12 @@ def note_bind(m: Machine, event: t.Bind, before: Cell | None, value: Value) -> N
     gradient = _reads_gradient(m, computed, naming.key_text(m, name))
     _note_rebound(m, name, before, value, event.site, gradient)
     if m.in_loop and _from_loop(m, name, before) and uses.is_dead_in_loop(m, name, event.site):
-        kinds = [m.state.object(ref) for ref in (*before.refs, *value.refs)]
+        objects = [m.state.object(ref) for ref in (*before.refs, *value.refs)]
         gradient = gradient or _is_asked_for_gradient(m, before) or _is_updated(m, event, before)
         lives = gradient or _lives_elsewhere(m, before) or _is_entry(m, name, before)
         lives = lives or _is_gone_back_to(m, event, before)
-        if lives and all(obj.kind in TENSORS for obj in kinds):
-            sure = max(old.sure, Sure.LIKELY) if gradient else min(obj.sure for obj in kinds)
+        if lives and all(obj.kind in TENSORS for obj in objects):
+            sure = max(old.sure, Sure.LIKELY) if gradient else min(obj.sure for obj in objects)
             source = _source(m, name, before)
             m.fact(ParameterRebound(event.site, naming.key_text(m, name), "loop", source, event.site, sure))
     elif (_is_of_others(m, before) if gradient else _is_new(m, before, value)) and uses.is_dead(m, name, event.site):
@@ -222,7 +219,7 @@ def _is_gone_back_to(m: Machine, event: t.Bind, before: Cell) -> bool:
     for register in pending:
         made = m.unit.definitions[register] if register >= 0 else None
         if isinstance(made, t.Load):
-            if not _LOADER.search(made.name) and _is_looked_at_behind(m, made, before.site):
+            if not kinds.named_loader(made.name) and _is_looked_at_behind(m, made, before.site):
                 return True
         elif isinstance(made, t.Invoke) and made.name in ("items", "values"):
             pending.append(made.base)

@@ -126,6 +126,7 @@ _PART_NAME = re.compile(r"^(?:enc|dec|trunk|torso|stem|rnn|lstm|gru|gnn|gcn|resn
 _KEY = re.compile(r"""\[["'](\w+)["']\]$""")
 _CRITERION = re.compile(r"(?:^|[\W_])(?:loss|crit|criterion|nll|mse|bce|elbo)(?:[\W_]|$)", re.I)
 _JUDGE_NAME = re.compile(r"(?:^|_)(?:disc|discriminator|critic|net_?D)(?:_?[A-Z0-9])?$|^D(?:_[A-Z0-9])?$")
+_LOADER_NAME = re.compile(r"load|data|batch", re.I)
 _GENERATOR_NAME = re.compile(r"(?:^|_)(?:gen|generator|net_?G)(?:_?[A-Z0-9])?$|^G(?:_[A-Z0-9])?$")
 _LAYER_NAME = re.compile(
     r"^(?:fc|layers?|conv|bn|features?|classifier|backbone|encoder|decoder|lstm|gru|rnn(?:_cell)?|linear|mlp|avgpool|transformer"
@@ -244,6 +245,11 @@ def named_generator(name: str) -> bool:
 def named_rival(name: str) -> bool:
     """Whether something that is called is one of the two networks of an adversarial pair by its name: `D(G(z))`."""
     return named_generator(name) or named_judge(name)
+
+
+def named_loader(name: str) -> bool:
+    """Whether what a loop goes through hands out batches by its name. What is in other lists may have been computed."""
+    return bool(_LOADER_NAME.search(name))
 
 
 @lru_cache(maxsize=4096)
