@@ -18,6 +18,7 @@ from torchcopylint.checks._common import (
     written_point,
 )
 from torchcopylint.flow.facts import CallerSuffers, HookedSpoilt, KeptOfLayer, KeptSpoilt, ReadAfter, UnitFacts, Write
+from torchcopylint.flow.model import IF_IDENTITY, How
 
 ACROSS_CALLS = True
 OF_GUESTS = True
@@ -32,6 +33,7 @@ def check(unit: UnitFacts) -> Iterator[Report]:
             continue
         reads = [read for read in others.get(write.site, []) if _kept_apart(read)]
         reads += [read for read in owns.get(write.site, []) if _input_again(read, write)]
+        reads = reads or [read for read in others.get(write.site, []) if _kept_by_identity(read)]
         if reads:
             read = of_container(min(reads, key=order_of))
             values = {"name": read.name, "op": write.op, "source": write.root or write.name}
@@ -40,7 +42,7 @@ def check(unit: UnitFacts) -> Iterator[Report]:
                 # A layer does what it was told when it was made: there one changes it.
                 points = (Point(Role.WRITTEN, write.told, "written.told", values), *points)
             site = write.told if write.told >= 0 else write.site
-            variant = "input" if read.own else ""
+            variant = "input" if read.own else "identity" if read.conditional else ""
             # What is read sits on the memory of what is written: where that is a tensor, this is one.
             yield Report(site, points, values, confidence(write.sure), variant)
     for suffers in caller_suffers(unit, in_network=True):
@@ -98,7 +100,20 @@ def _of_layers(fact: KeptOfLayer) -> Report:
 
 def _kept_apart(read: ReadAfter) -> bool:
     """Whether another holder has kept the input, surely and as it was."""
-    return read.certain and bool(read.links) and read.hows <= PLAIN_HOWS and not read.below_written
+    plain = read.hows <= PLAIN_HOWS or not any(link.when for link in read.links)
+    return read.certain and bool(read.links) and plain and _is_above(read)
+
+
+def _kept_by_identity(read: ReadAfter) -> bool:
+    """Whether another holder has the input where the layer that has made it is an identity: a shortcut without a
+    projection."""
+    conditions = {link.when for link in read.below_read if link.when}
+    return conditions == {IF_IDENTITY} and read.conditional and _is_above(read)
+
+
+def _is_above(read: ReadAfter) -> bool:
+    """Whether what was written is all that the holder was made of, by nothing but what keeps the values."""
+    return read.hows <= PLAIN_HOWS | {How.CONDITIONAL} and not read.below_written
 
 
 def _input_again(read: ReadAfter, write: Write) -> bool:

@@ -411,8 +411,18 @@ ANY_RECURRENT = "torch.nn.RNNBase"
 RECURRENT = frozenset({ANY_RECURRENT, "torch.nn.RNN", "torch.nn.GRU", "torch.nn.LSTM"})
 
 
+IDENTITY = "torch.nn.Identity"
+"""The layer that hands on what it is given, as an empty chain does, too."""
+IDENTITY_OR_OTHER = "torch.nn.Identity or another module"
+"""What a module is that is an identity on some path, and something else on another one."""
+IF_IDENTITY = "when the layer is an identity"
+"""On what it depends whether such a module returns what it was given."""
+
+
 def _join_types(a: str, b: str) -> str:
-    return ANY_RECURRENT if a in RECURRENT and b in RECURRENT else ""
+    if a in RECURRENT and b in RECURRENT:
+        return ANY_RECURRENT
+    return IDENTITY_OR_OTHER if {a, b} & {IDENTITY, IDENTITY_OR_OTHER} else ""
 
 
 def join_objects(a: Object, b: Object) -> Object:
@@ -430,7 +440,7 @@ def join_objects(a: Object, b: Object) -> Object:
             join_graphs(a.graph, b.graph),
             join_facts(a.scalar, b.scalar),
             a.dtype if a.dtype == b.dtype else "",
-            a.type if a.type == b.type else _join_types(a.type, b.type),
+            a.type if a.type == b.type else _join_types(a.type, b.type) if kind is Kind.MODULE else "",
             a.config if a.config == b.config else (),
             a.text,
             a.site,

@@ -17,6 +17,7 @@ from torchcopylint.flow.model import (
     FETCHING,
     FOREIGN,
     HANDED,
+    IDENTITY,
     INFERENCE,
     LISTS,
     PARTED,
@@ -68,10 +69,6 @@ _LASTING = frozenset(
     ]
 )
 """What holds of what is in a field for all methods, whichever has put it there."""
-
-
-_IDENTITY = "torch.nn.Identity"
-"""The layer that takes anything."""
 
 
 class Classes(Lineages):
@@ -130,7 +127,7 @@ class Classes(Lineages):
             if use.startswith(calling):
                 field = self.field_of(f"class#{unit.owner}", use.removeprefix(calling))
                 row = table.module_class(field.type) if field is not None and field.type else None
-                if row is not None and not row.container and row.takes and row.name != _IDENTITY:
+                if row is not None and not row.container and row.takes and row.name != IDENTITY:
                     return uses | {t.HANDED_TO + t.OF_TENSOR}
         return uses
 

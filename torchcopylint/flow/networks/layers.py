@@ -12,6 +12,8 @@ from torchcopylint.flow.library import containers, custom, operations, reparamet
 from torchcopylint.flow.model import (
     ANY_RECURRENT,
     CONTAINERS,
+    IDENTITY_OR_OTHER,
+    IF_IDENTITY,
     INFERENCE,
     MIXED,
     OUTPUT,
@@ -146,7 +148,7 @@ def _call_module(m: Machine, function: Value, arguments: Arguments, site: int, n
     if result is None:
         for value in (*arguments.positional, *arguments.keywords.values()):
             reading.read(m, value, site, "argument", name)
-        result = memory.unknown(m, site, f"{name}(...)")
+        result = _handed_on(m, obj, arguments, site, name) or memory.unknown(m, site, f"{name}(...)")
         if obj.type == chains.SEQUENTIAL and not _ends_with_several(m, function.refs[0]):
             m.state.set_object(
                 result.refs[0], m.state.object(result.refs[0])._replace(kind=Kind.TENSOR, sure=Sure.LIKELY)
@@ -159,6 +161,19 @@ def _call_module(m: Machine, function: Value, arguments: Arguments, site: int, n
         chains.keep(m, function, obj, arguments.at(0), result, site, name)
         chains.check_hooked(m, function, arguments.at(0), site, name)
     return result
+
+
+def _handed_on(m: Machine, obj: Object, arguments: Arguments, site: int, name: str) -> Value | None:
+    """What a module returns that may be an identity: perhaps what it was given, perhaps something new.
+
+    On an arm of a condition, that may be the one by which the layer was chosen.
+    """
+    first = arguments.at(0)
+    one = len(arguments.positional) == 1 and not arguments.keywords and first.refs
+    if obj.type != IDENTITY_OR_OTHER or not one or first.kind in CONTAINERS or site in m.index.on_arms:
+        return None
+    made = Object(Kind.TENSOR, Sure.LIKELY, text=f"{name}(...)")
+    return memory.alias(m, first, site, How.CONDITIONAL, made, when=IF_IDENTITY)
 
 
 def _ends_with_several(m: Machine, ref: int) -> bool:

@@ -10,6 +10,7 @@ from torchcopylint.flow.interprocedural import applying, handing, passing, recor
 from torchcopylint.flow.model import (
     ANY_ELEMENT,
     CONTAINERS,
+    IDENTITY,
     UNKNOWN,
     WRITES_INPUT,
     Fact,
@@ -46,6 +47,7 @@ def make_module(m: Machine, dotted: str, arguments: Arguments, site: int, name: 
         config = (*config, ("inplace", _is_told_by_default(m, site) or "told by somebody else"))
     if statistics.renormalises(table.canonical(dotted), arguments):
         config = (*config, (statistics.MAX_NORM, True))
+    dotted = IDENTITY if not arguments.positional and _stays_empty(m, dotted) else dotted
     made = memory.fresh(
         m,
         site,
@@ -61,6 +63,15 @@ def make_module(m: Machine, dotted: str, arguments: Arguments, site: int, name: 
         flags = {WRITES_INPUT} if _write_input(m, arguments.positional) else set()
         m.state.set_object(made.refs[0], obj._replace(flags=obj.flags | flags))
     return made
+
+
+_ADDING = frozenset({"add_module", "append", "extend", "insert", "register_module"})
+
+
+def _stays_empty(m: Machine, dotted: str) -> bool:
+    """Whether a chain that is made without a layer gets none in this unit: it hands on what it is given."""
+    names = (event.name for event in m.unit.definitions if event.__class__ is t.Invoke)
+    return table.canonical(dotted) == chain_layers.SEQUENTIAL and _ADDING.isdisjoint(names)
 
 
 def _is_told_by_default(m: Machine, site: int) -> bool:
