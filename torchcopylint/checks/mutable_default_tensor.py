@@ -14,13 +14,16 @@ def check(unit: UnitFacts) -> Iterator[Report]:
     """Report the first write of each such parameter; a name with an underscore says that it is kept on purpose."""
     seen: set[str] = set()
     for fact in unit.facts:
-        if not isinstance(fact, DefaultWritten) or fact.name in seen or fact.name.startswith("_"):
+        plain = isinstance(fact, DefaultWritten) and fact.name.rpartition(".")[2]
+        if not isinstance(fact, DefaultWritten) or not plain or fact.name in seen or plain.startswith("_"):
             continue
         seen.add(fact.name)
         names = {"name": fact.name, "op": fact.op}
+        default = (Point(Role.HERE, fact.made, "here.default", names),) if fact.made >= 0 else ()
         yield Report(
             site=fact.site,
-            points=(Point(Role.HERE, fact.made, "here.default", names), written_point(unit.writes[fact.site])),
+            points=(*default, written_point(unit.writes[fact.site])),
             values=names,
             confidence=confidence(fact.sure),
+            variant="" if default else "attribute",
         )

@@ -61,6 +61,7 @@ from torchcopylint.flow.graphs import (
 from torchcopylint.flow.interprocedural import (  # noqa: F401  (each registers what its events mean)
     attributes,
     callers,
+    class_bodies,
     collating,
     fields,
     handed_networks,
@@ -395,6 +396,9 @@ def _defaults_written(world: World, m: Machine) -> list[DefaultWritten]:
         default = world.default(m.unit.number, owner.text) if owner.owner == ARGUMENT else None
         if default is None and owner.owner == FIELD:
             default = _default_in_field(world, m, write.storages[0])
+            of_class = default is None and class_bodies.is_common(m, write.storages[0])
+            if of_class and write.form != "load" and len(write.storages) == 1 and write.chain[0].sure:
+                found.append(DefaultWritten(write.site, owner.text, write.op, -1, write.sure))
         elif default is not None and default.text == owner.text:
             # `def step(x, seen=seen)` goes on with something of outside, by the name that it has there.
             continue

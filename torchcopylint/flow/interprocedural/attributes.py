@@ -12,6 +12,7 @@ from torchcopylint.flow.model import (
     ANY_ELEMENT,
     ARCHIVE,
     ARGUMENT,
+    BUFFERS,
     CONTAINERS,
     FIELD,
     GLOBAL,
@@ -179,6 +180,9 @@ def _bind_element(m: Machine, field: Value, holder: Object, name: str) -> None:
     inner = m.number("slot", (ref, ANY_ELEMENT))
     text = f"{m.state.object(ref).text}[...]"
     shares = (Share(inner, How.OWN, -1, inner),)
+    if known.kind is Kind.PARAMETER:
+        # Each time that somebody goes through them, it is all of them.
+        shares = (Share(ref, How.PARAMETERS, -1, ref, (Part("each"),)),)
     made = known._replace(shares=shares, text=text, owner=FIELD, flags=flags | {PLACEHOLDER})
     m.state.set_object(inner, made)
     memory.bind(m, (ref, ANY_ELEMENT), Value((inner,), known.kind), -1)
@@ -204,7 +208,7 @@ def _field(m: Machine, ref: int, obj: Object, name: str) -> Object:
         elif row is not None and name in row.buffers:
             known = Object(Kind.TENSOR, obj.sure, leaf=Fact.YES, requires_grad=Fact.NO)
     if known is None:
-        known = class_bodies.attribute(m.world, obj.type, name)
+        known = class_bodies.attribute(m.world, obj.type, name, BUFFERS)
     if known is None and obj.kind is Kind.INSTANCE:
         known = records.declared(m, obj.type, name)
     if known is None and (is_property(m, obj, name) if obj.type else m.world.is_method(name)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torchcopylint.flow import tape as t
-from torchcopylint.flow.model import GLOBAL, TENSORS, UNKNOWN, How, Kind, Share, Value
+from torchcopylint.flow.model import BUFFERS, GLOBAL, TENSORS, UNKNOWN, How, Kind, Share, Value
 from torchcopylint.flow.references import ClassReference
 from torchcopylint.flow.storages import slots
 
@@ -36,6 +36,35 @@ def attribute(world: World, type_name: str, name: str, kinds: frozenset[Kind] = 
             found = world.left_in(body, name)
             return found if found is not None and found.kind in kinds else None
     return None
+
+
+def is_common(m: Machine, storage: int) -> bool:
+    """Whether a storage is that of a tensor or an array which the body of the class has made, once for all objects, and
+    which nobody in the file asks the class for."""
+    places = [(name, slot) for name, slot in m.fields.initial.items() if m.number("slot", slot) == storage]
+    if len(places) != 1 or m.unit.owner < 0 or m.unit.name == "__init__":
+        return False
+    name, slot = places[0]
+    constructors = (m.world.method(number, "__init__") for number in m.world.lineage(m.unit.owner))
+    given = (m.world.index(m.world.unit(unit)).of(t.StoreAttribute) for unit in constructors if unit is not None)
+    return (
+        m.state.object(slot[0]).owner == "self"
+        and attribute(m.world, f"class#{m.unit.owner}", name, BUFFERS) is not None
+        and not any(event.name == name for events in given for event in events)
+        and not _is_asked_of_class(m.world, name)
+    )
+
+
+def _is_asked_of_class(world: World, name: str) -> bool:
+    """Whether somebody in the file asks a class, by its name, for an attribute: then it is there for all."""
+    for unit in world.program.units:
+        for event in world.index(unit).named:
+            if event.__class__ is t.Attribute and event.name == name and event.base >= 0:
+                base = unit.definitions[event.base]
+                by = base.name if isinstance(base, t.Load | t.Attribute) else ""
+                if by in ("cls", "__class__") or by[:1].isupper() or isinstance(base, t.Call):
+                    return True
+    return False
 
 
 def by_name(m: Machine, number: int, name: str, text: str) -> Value:

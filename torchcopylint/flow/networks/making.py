@@ -47,7 +47,7 @@ def make_module(m: Machine, dotted: str, arguments: Arguments, site: int, name: 
         config = (*config, ("inplace", _is_told_by_default(m, site) or "told by somebody else"))
     if statistics.renormalises(table.canonical(dotted), arguments):
         config = (*config, (statistics.MAX_NORM, True))
-    dotted = IDENTITY if not arguments.positional and _stays_empty(m, dotted) else dotted
+    dotted = IDENTITY if not arguments.positional and _stays_empty(m, dotted, site) else dotted
     made = memory.fresh(
         m,
         site,
@@ -68,10 +68,17 @@ def make_module(m: Machine, dotted: str, arguments: Arguments, site: int, name: 
 _ADDING = frozenset({"add_module", "append", "extend", "insert", "register_module"})
 
 
-def _stays_empty(m: Machine, dotted: str) -> bool:
-    """Whether a chain that is made without a layer gets none in this unit: it hands on what it is given."""
-    names = (event.name for event in m.unit.definitions if event.__class__ is t.Invoke)
-    return table.canonical(dotted) == chain_layers.SEQUENTIAL and _ADDING.isdisjoint(names)
+def _stays_empty(m: Machine, dotted: str, site: int) -> bool:
+    """Whether a chain that is made without a layer gets none in this unit: it hands on what it is given.
+
+    What has a name is likely to be filled by it, or by whom it is handed to.
+    """
+    if table.canonical(dotted) != chain_layers.SEQUENTIAL:
+        return False
+    made = m.index.calls.get(site)
+    named = any(bind.value == made for binds in m.index.binds.values() for bind in binds)
+    added = any(event.__class__ is t.Invoke and event.name in _ADDING for event in m.unit.definitions)
+    return not named and not added
 
 
 def _is_told_by_default(m: Machine, site: int) -> bool:
