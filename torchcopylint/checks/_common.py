@@ -169,10 +169,11 @@ def once_a_sharing(found: list[tuple[Write, ReadAfter]]) -> list[tuple[Write, Re
     """Of several writes that hit one sharing, the first in the program: the others are the same fault."""
     first: dict[tuple[object, ...], tuple[Write, ReadAfter]] = {}
     for write, read in sorted(found, key=lambda pair: (pair[0].site, order_of(pair[1]))):
-        sharing = tuple(link.site for link in read.links)
+        plain = bool(read.links) and all(link.how is None for link in read.links)
+        sharing = read.place[0] if plain else tuple(link.site for link in read.links)
         names = (write.root, read.name)
         # Of two plain names for one thing, of which each is written, the one is the second name for the other.
-        first.setdefault((sharing, *(sorted(names) if read.second else names)), (write, read))
+        first.setdefault((sharing, *(sorted(names) if read.second or plain else names)), (write, read))
     return list(first.values())
 
 

@@ -24,5 +24,5 @@ def check(unit: UnitFacts) -> Iterator[Report]:
                 points=(*shared, Point(Role.WRITTEN, fact.site, "written", names)),
                 values=names,
                 confidence=at_most(Confidence.MEDIUM, confidence(fact.sure)),
-                variant="part" if fact.part else "",
+                variant="windows" if fact.windows else "part" if fact.part else "",
             )

@@ -18,6 +18,7 @@ from torchcopylint.flow.model import (
     PARTS,
     TENSORS,
     WHOLE,
+    WINDOWS,
     Fact,
     How,
     Object,
@@ -122,9 +123,10 @@ def _check_expanded(m: Machine, target: Value, at: Site) -> None:
     base = _written_part_of(m, target.refs[0], at)
     part = at.form == "item" or base is not None
     written = base if base is not None else obj
-    if EXPANDED in written.flags and (base is not None or at.op not in _FILLING):
+    repeats = written.flags & {EXPANDED, WINDOWS}
+    if repeats and (base is not None or at.op not in _FILLING):
         name = at.name if base is None else base.text
-        m.fact(ExpandedWritten(at.site, name, at.op, written.site, part, obj.sure))
+        m.fact(ExpandedWritten(at.site, name, at.op, written.site, part, WINDOWS in repeats, obj.sure))
 
 
 def _written_part_of(m: Machine, ref: int, at: Site) -> Object | None:

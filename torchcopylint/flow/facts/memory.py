@@ -416,13 +416,15 @@ class OutAliases(NamedTuple):
 
 
 class ExpandedWritten(NamedTuple):
-    """At `site`, `op` writes `name`, which was expanded at `made`; `part` is whether it writes a part of it alone."""
+    """At `site`, `op` writes `name`, which was expanded at `made`; `part` is whether it writes a part of it alone, and
+    `windows` whether its rows are windows that overlap."""
 
     site: int
     name: str
     op: str
     made: int
     part: bool
+    windows: bool
     sure: Sure
 
 

@@ -31,6 +31,7 @@ from torchcopylint.flow.model import (
     REVERSED,
     SPENT,
     TENSORS,
+    WINDOWS,
     WRITES_INPUT,
     Fact,
     How,
@@ -62,7 +63,7 @@ _BOUNDED = ("slice", "stride")
 MAX_PARTS = 16
 """So many elements or fields of what a function returns are told of."""
 HANDED_OUT = frozenset(
-    {INDEX_COPY, OUTPUT, INFERENCE, NO_GRAD_VIEW, CUSTOM_VIEW, EXPANDED, PLACEHOLDER, PARTS, WRITES_INPUT}
+    {INDEX_COPY, OUTPUT, INFERENCE, NO_GRAD_VIEW, CUSTOM_VIEW, EXPANDED, PLACEHOLDER, PARTS, WRITES_INPUT, WINDOWS}
     | {MIXED, REVERSED, READ_ONLY}
 )
 """What a function's callers know as well of what it has made."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torchcopylint.flow.autograd import grads, refusals, saving
 from torchcopylint.flow.facts import Saved
-from torchcopylint.flow.library import drawing, lone_numbers, picking
+from torchcopylint.flow.library import drawing, lone_numbers, picking, windows
 from torchcopylint.flow.model import (
     ANY_ELEMENT,
     ARGUMENT,
@@ -21,6 +21,7 @@ from torchcopylint.flow.model import (
     PLACEHOLDER,
     TENSORS,
     UNKNOWN,
+    WINDOWS,
     Fact,
     How,
     Kind,
@@ -190,12 +191,14 @@ def _described(m: Machine, op: Op, arguments: Arguments, source: Value, made: Ob
         flags.add(INFERENCE)
     if short in refusals.EXPANDING and any(value.const != -1 for value in arguments.positional[1:] or (UNKNOWN,)):
         flags.add(EXPANDED)
-    if short == "as_strided" and _stands_still(m, arguments):
+    if short == "as_strided" and windows.stand_still(m, arguments):
         flags.add(EXPANDED)
+    if windows.overlap(m, op, arguments):
+        flags.add(WINDOWS)
     if short == "broadcast_tensors" and layout.all_grow(m, arguments.positional):
         flags.add(EXPANDED)
-    if short in _WHOLE_VIEWS and source.refs and all(EXPANDED in m.state.object(ref).flags for ref in source.refs):
-        flags.add(EXPANDED)
+    if short in _WHOLE_VIEWS and source.refs:
+        flags |= frozenset[str].intersection(*(m.state.object(ref).flags for ref in source.refs)) & {EXPANDED, WINDOWS}
     scalar = _scalar(op, arguments)
     if short in _CONVERTING and arguments.at(0).kind is Kind.NUMBER and not arguments.at(0).refs:
         scalar = Fact.YES
@@ -416,13 +419,6 @@ def condition(when: str) -> str:
 def _text(at: Site) -> str:
     """How the result of an operation is called that has no name: `x.sum()`, `torch.take(...)`."""
     return f"{at.op}(...)" if "." in at.op else f"{at.name}.{at.op}()"
-
-
-def _stands_still(m: Machine, arguments: Arguments) -> bool:
-    """Whether some dimension of what `as_strided` makes stays at one element: its stride is 0."""
-    stride = arguments.keywords.get("stride", arguments.at(2))
-    steps = (m.state.cell(slot) for ref in stride.refs for slot in m.state.slot_names(ref))
-    return any(cell is not None and cell.const == 0 and cell.const is not False for cell in steps)
 
 
 def _several(m: Machine, op: Op, arguments: Arguments, source: Value, at: Site) -> Value:
