@@ -160,6 +160,7 @@ def entries(world: World) -> dict[int, list[EntryWritten]]:
     """By the unit that writes: what stands in a dictionary under a key, is written, and is put under another key then.
 
     `labels = batch["ids"]`, `labels[mask] = -100`, `batch["labels"] = labels`: whoever gets the dictionary finds two.
+    Or it is put there before, and written by one of the keys.
     """
     found: dict[int, list[EntryWritten]] = {}
     for m in [*(world.machines[number] for number in sorted(world.machines)), *world.inherited]:
@@ -172,8 +173,10 @@ def entries(world: World) -> dict[int, list[EntryWritten]]:
                     alike = earlier.name.rpartition("[")[0] == later.name.rpartition("[")[0]
                     # Who writes the entry by its own key means that entry, and then the other one to be the same.
                     by_name = write.name != earlier.name or write.form == "call"
-                    between = earlier.bound < write.site < later.bound
-                    if same and alike and between and by_name and write.form in _SPELT_OUT:
+                    between = earlier.bound < write.site < later.bound and by_name
+                    # Who puts it under another key first and writes one of the two then, means that one alone.
+                    behind = earlier.bound < later.bound < write.site and write.name in (earlier.name, later.name)
+                    if same and alike and (between or behind) and write.form in _SPELT_OUT:
                         unit, wrote = _who_writes(m, write)
                         fact = EntryWritten(
                             wrote.site,
@@ -183,7 +186,7 @@ def entries(world: World) -> dict[int, list[EntryWritten]]:
                             later.name,
                             later.bound,
                             site,
-                            min(write.sure, later.sure),
+                            write.sure,
                         )
                         known = found.setdefault(unit, [])
                         known += [fact] if fact not in known else []

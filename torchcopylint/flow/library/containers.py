@@ -75,7 +75,10 @@ def call_method(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) 
         return Value(kind=Kind.NONE)
     if name in _TAKING:
         key = arguments.at(1).const if obj.kind in (Kind.DICT, Kind.STATE_DICT) else None
-        return slots.element(m, base, key, event.site, naming.text_of(m, event.out))
+        taken = slots.element(m, base, key, event.site, naming.text_of(m, event.out))
+        if isinstance(key, str) and obj.kind is Kind.DICT:
+            m.state.put((ref, f"[{key!r}]"), None)
+        return taken
     if obj.kind in (Kind.DICT, Kind.STATE_DICT):
         return _dict_method(m, base, ref, obj, event, arguments)
     if name == "copy":

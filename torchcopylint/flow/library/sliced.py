@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.library import subscripts
-from torchcopylint.flow.model import COMPARISONS, EITHER, Kind, Sure, Value
+from torchcopylint.flow.model import ARGUMENT, COMPARISONS, EITHER, Kind, Sure, Value
 from torchcopylint.flow.values import memory
 from torchcopylint.flow.values.state import kind_of
 from torchcopylint.knowledge import table
@@ -26,18 +26,21 @@ def note(m: Machine, base: Value, event: t.Item | t.StoreItem) -> Value:
     if not unknown:
         return base
     # What is read at the places that a tensor names may be a dataset.
-    stored = isinstance(event, t.StoreItem) and any(
+    by_tensor = isinstance(event, t.StoreItem) and any(
         not isinstance(part, t.Slice) and kind_of(m.value(part), m.state) is Kind.TENSOR for part in event.subscript
     )
-    stored = stored or _takes_number(m, event)
-    if not (stored or _has_dimensions(m, event.subscript) or _is_mask(m, base, event.subscript)):
+    if not (by_tensor or _takes_number(m, event) or _has_dimensions(m, event.subscript) or _is_mask(m, base, event)):
         return base
     if m.world.star_imports:
         return base
     if m.world.deals_in_tensors_only:
         memory.refine(m, base, Kind.TENSOR, Sure.LIKELY)
         m.note_evidence(base, frozenset({SEVERAL_PARTS}))
-    elif m.world.deals_in_memory and unknown == list(base.refs) and all(_is_torchs(m, ref) for ref in unknown):
+    elif (
+        m.world.deals_in_memory
+        and unknown == list(base.refs)
+        and all(_is_torchs(m, ref) or (by_tensor and _is_handed_in(m, ref)) for ref in unknown)
+    ):
         memory.refine(m, base, Kind.TENSOR, Sure.LIKELY)
     elif m.world.deals_in_memory and not _is_of_frame(m, event.base):
         kept = tuple(ref for ref in base.refs if not memory.may_be_made_anew(m.state.object(ref)))
@@ -53,6 +56,13 @@ def _is_torchs(m: Machine, ref: int) -> bool:
         return False
     op = table.tensor_method(made.name)
     return op is not None and op.result == "tensor" and table.array_method(made.name) is None
+
+
+def _is_handed_in(m: Machine, ref: int) -> bool:
+    """Whether something is a parameter, or stands in a container. If it is set at places that a tensor names,
+    it is a tensor: of those places somebody makes an array first, if it is one."""
+    obj = m.state.object(ref)
+    return obj.owner == ARGUMENT or (obj.text.endswith("]") and not memory.may_be_made_anew(obj))
 
 
 def _is_of_frame(m: Machine, register: int) -> bool:
@@ -87,13 +97,15 @@ def _takes_number(m: Machine, event: t.Item | t.StoreItem) -> bool:
     return isinstance(number, float) or (isinstance(number, int) and not repeats)
 
 
-def _is_mask(m: Machine, base: Value, index: t.Index) -> bool:
-    """`x[x > 3]`: what is compared and indexed by the result of that has elements."""
+def _is_mask(m: Machine, base: Value, event: t.Item | t.StoreItem) -> bool:
+    """`x[x > 3]`: what is compared and indexed by the result of that has elements; so has what is set where something
+    else compares so, `labels[mask == 0] = -100`."""
+    index = event.subscript
     if len(index) != 1 or isinstance(index[0], t.Slice):
         return False
     made = m.unit.definitions[index[0]] if index[0] >= 0 else None
     return (
         isinstance(made, t.Operate)
         and made.symbol in COMPARISONS
-        and any(m.value(operand).refs == base.refs for operand in made.operands)
+        and (isinstance(event, t.StoreItem) or any(m.value(operand).refs == base.refs for operand in made.operands))
     )
