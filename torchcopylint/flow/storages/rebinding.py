@@ -37,7 +37,7 @@ def note_bind(m: Machine, event: t.Bind, before: Cell | None, value: Value) -> N
         return
     name = event.name
     computed = uses.expression(m, event.value, name)
-    if _writes(m, computed):
+    if _writes(m, computed, before):
         return
     if not uses.is_computed_from(m, event.value, name):
         _note_exchanged(m, event, before, value)
@@ -64,11 +64,13 @@ def _note_element(m: Machine, event: t.Bind, before: Cell, value: Value) -> None
     name = event.name
     new = [m.state.object(ref) for ref in value.refs]
     unknown = all(m.state.object(ref).kind is Kind.UNKNOWN for ref in before.refs)
-    if not unknown or not m.in_loop or any(obj.kind not in TENSORS for obj in new):
+    if not unknown or not m.in_loop:
+        return
+    if any(obj.kind not in TENSORS for obj in new) and not _is_sent_of_batch(m, event, before):
         return
     if not _from_loop(m, name, before) or not uses.is_computed_from(m, event.value, name):
         return
-    if _writes(m, uses.expression(m, event.value, name)) or not uses.is_dead_in_loop(m, name, event.site):
+    if _writes(m, uses.expression(m, event.value, name), before) or not uses.is_dead_in_loop(m, name, event.site):
         return
     if _is_gone_back_to(m, event, before):
         m.fact(ParameterRebound(event.site, naming.key_text(m, name), "loop", "", event.site, Sure.LIKELY))
@@ -112,7 +114,7 @@ def note_store(m: Machine, slot: Key, text: str, register: int, value: Value, si
     if before is None or not before.refs or before.refs == value.refs or not value.refs:
         return
     computed = uses.expression(m, register, "")
-    if _reads_gradient(m, computed, text) and not _writes(m, computed):
+    if _reads_gradient(m, computed, text) and not _writes(m, computed, before):
         _note_rebound(m, slot, before, value, site, True)
 
 
@@ -164,9 +166,11 @@ def _note_rebound(m: Machine, key: Key, before: Cell, value: Value, site: int, g
             m.fields.rebound[ref | 1] = (site, naming.key_text(m, key), max(Sure.LIKELY, max(o.sure for o in leaves)))
 
 
-def _writes(m: Machine, computed: list[t.Event]) -> bool:
-    """Whether a part of the expression changes something in place: `p = p.data.mul_(2)` does what it should."""
-    return any(part.site in m.writes for part in computed)
+def _writes(m: Machine, computed: list[t.Event], before: Cell) -> bool:
+    """Whether a part of the expression changes what the name held in place: `p = p.data.mul_(2)` does as it should."""
+    held = {share.storage | 1 for ref in before.refs for share in m.state.object(ref).shares}
+    written = (storage for part in computed if part.site in m.writes for storage in m.writes[part.site].storages)
+    return any(storage | 1 in held for storage in written)
 
 
 def _reads_gradient(m: Machine, computed: list[t.Event], text: str) -> bool:
@@ -215,17 +219,28 @@ def _is_gone_back_to(m: Machine, event: t.Bind, before: Cell) -> bool:
     """Whether the unit looks again, behind the loop, at the name of what the loop goes through, or of one of those that
     it goes through together: what was wanted was to be found there. What loads batches makes others each time."""
     iterate = _iterate(m, event.name, before)
-    pending = [iterate.iterable] if iterate is not None else []
-    for register in pending:
+    pending = [(iterate.iterable, False)] if iterate is not None else []
+    for register, entries in pending:
         made = m.unit.definitions[register] if register >= 0 else None
         if isinstance(made, t.Load):
-            if not kinds.named_loader(made.name) and _is_looked_at_behind(m, made, before.site):
+            if (entries or not kinds.named_loader(made.name)) and _is_looked_at_behind(m, made, before.site):
                 return True
         elif isinstance(made, t.Invoke) and made.name in ("items", "values"):
-            pending.append(made.base)
+            pending.append((made.base, True))
         elif isinstance(made, t.Call) and m.dotted_of(made) in _TOGETHER:
-            pending += [argument.register for argument in made.arguments]
+            pending += [(argument.register, False) for argument in made.arguments]
     return False
+
+
+def _is_sent_of_batch(m: Machine, event: t.Bind, before: Cell) -> bool:
+    """Whether an entry of what is called a batch is sent somewhere, which leaves tensors where they are, and modules do
+    not stand in: `for k, v in batch.items(): v = v.to(device)`."""
+    made = m.unit.definitions[event.value]
+    iterate = _iterate(m, event.name, before)
+    through = m.unit.definitions[iterate.iterable] if iterate is not None and iterate.iterable >= 0 else None
+    entries = isinstance(through, t.Invoke) and through.name in ("items", "values")
+    sent = isinstance(made, t.Invoke) and made.name in ("to", "cuda", "cpu", "float", "half", "long")
+    return sent and isinstance(through, t.Invoke) and entries and kinds.named_batch(naming.text_of(m, through.base))
 
 
 def _is_looked_at_behind(m: Machine, load: t.Load, bound: int) -> bool:

@@ -126,6 +126,9 @@ _PART_NAME = re.compile(r"^(?:enc|dec|trunk|torso|stem|rnn|lstm|gru|gnn|gcn|resn
 _KEY = re.compile(r"""\[["'](\w+)["']\]$""")
 _CRITERION = re.compile(r"(?:^|[\W_])(?:loss|crit|criterion|nll|mse|bce|elbo)(?:[\W_]|$)", re.I)
 _JUDGE_NAME = re.compile(r"(?:^|_)(?:disc|discriminator|critic|net_?D)(?:_?[A-Z0-9])?$|^D(?:_[A-Z0-9])?$")
+_BATCH_NAME = re.compile(
+    r"(?:^|[._])(?:batch|data|inputs?|samples?|targets?|labels?|enc(?:oding|oded)?s?|tokens|features|example)$", re.I
+)
 _LOADER_NAME = re.compile(r"load|data|batch", re.I)
 _GENERATOR_NAME = re.compile(r"(?:^|_)(?:gen|generator|net_?G)(?:_?[A-Z0-9])?$|^G(?:_[A-Z0-9])?$")
 _LAYER_NAME = re.compile(
@@ -250,6 +253,11 @@ def named_rival(name: str) -> bool:
 def named_loader(name: str) -> bool:
     """Whether what a loop goes through hands out batches by its name. What is in other lists may have been computed."""
     return bool(_LOADER_NAME.search(name))
+
+
+def named_batch(name: str) -> bool:
+    """Whether what has entries holds the parts of one sample or batch by its name."""
+    return bool(_BATCH_NAME.search(name))
 
 
 @lru_cache(maxsize=4096)
