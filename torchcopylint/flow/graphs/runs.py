@@ -246,7 +246,7 @@ def over(
     if retained:
         runs.retained[site] = (name, value.refs)
     saved = {number for number in graph if number >= 0}
-    real = {number for number in saved if number in m.needed.saves or number in m.needed.by_modules}
+    real = {number for number in saved if m.needed.is_freed(number)}
     for ref, obj in m.state.objects_with_graph():
         met = set[int]() if saved.isdisjoint(obj.graph) else common(m, obj.graph, saved)
         if met:
@@ -287,11 +287,7 @@ def _freed_at_its_end(m: Machine, value: Value, site: int, *, freed: bool) -> No
     """Backward ran over a part of a graph that nobody knows, which begins at this value: over its own end for sure."""
     for ref in value.refs if freed and len(value.refs) == 1 else ():
         made = ends.behind(m, ref)
-        if any(
-            number in m.needed.saves or number in m.needed.by_modules
-            for number in m.state.object(ref).graph
-            if number >= 0
-        ):
+        if any(m.needed.is_freed(number) for number in m.state.object(ref).graph if number >= 0):
             made.append(ref)
         for end in made:
             obj = m.state.object(end)

@@ -55,9 +55,7 @@ def _elements(m: Machine, site: int, loop: t.Loop) -> Iterator[frozenset[int]]:
     for ref in _told_apart(m, source[0]):
         obj = m.state.object(ref)
         if obj.kind in TENSORS and obj.leaf is Fact.NO and obj.requires_grad > 0:
-            graph = frozenset(
-                number for number in obj.graph if number in m.needed.saves or number in m.needed.by_modules
-            )
+            graph = frozenset(number for number in obj.graph if m.needed.is_freed(number))
             yield graph
             yield from _from_outside(m, obj, graph)
 

@@ -30,7 +30,7 @@ from torchcopylint.flow.model import (
     Value,
 )
 from torchcopylint.flow.networks import chains, making, states, told_inplace
-from torchcopylint.flow.program import optimized, recurrent
+from torchcopylint.flow.program import optimized, recurrent, saving_nothing
 from torchcopylint.flow.references import FunctionReference
 from torchcopylint.flow.running.machine import Machine
 from torchcopylint.flow.storages import conversions, kept_while_trained, nonnegative, reading, slots, spoilt, writing
@@ -232,12 +232,15 @@ def output(
             fact = min(fact, Fact.UNKNOWN)
         if fact > 0:
             number = site * 8 + 7
-            known = len(function.refs) == 1 and not autocasting.keeps_copies(m)
+            saves = len(function.refs) != 1 or not saving_nothing.is_one(m, obj)
+            known = len(function.refs) == 1 and saves and not autocasting.keeps_copies(m)
             kept = saving.save(m, function, number, Saved(site, f"{name}(...)", "network", name)) if known else [number]
             # Of one of several networks, the graph is known, and not what it needs.
             graph = graph | frozenset(kept)
             if not bare:
                 m.needed.by_modules[number] = function
+            if not saves:
+                m.needed.keeping_nothing.add(number)
             if round_again:
                 m.needed.going_round.add(number)
             if ref not in result.refs:

@@ -64,6 +64,13 @@ class Needed:
     """The part of a storage that was saved."""
     by_modules: dict[int, Value] = field(default_factory=dict)
     """The network whose call has saved something."""
+    keeping_nothing: set[int] = field(default_factory=set)
+    """The calls of networks, among these, that save nothing which backward would let go."""
+
+    def is_freed(self, number: int) -> bool:
+        """Whether a number stands for what has been saved, which backward lets go."""
+        return number in self.saves or (number in self.by_modules and number not in self.keeping_nothing)
+
     going_round: set[int] = field(default_factory=set)
     """What was saved by a call that is given a hidden state and returns the next one."""
     met: set[tuple[int, int]] = field(default_factory=set)
