@@ -241,7 +241,9 @@ def _field(m: Machine, ref: int, obj: Object, name: str) -> Object:
         own = m.number("slot", (ref, f".{name}"))
         shares = [Share(own, How.OWN, -1, own)]
         shares += [Share(s.storage, How.FIELD, -1, ref, (*s.region, *region)) for s in obj.shares]
-        return known._replace(shares=tuple(shares), config=(*known.config, *devices.of_part(obj, known)))
+        # What inference mode has made has all its parts from there.
+        flags = known.flags | obj.flags & {INFERENCE}
+        return known._replace(shares=tuple(shares), config=(*known.config, *devices.of_part(obj, known)), flags=flags)
     return known
 
 

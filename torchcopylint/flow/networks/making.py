@@ -11,6 +11,7 @@ from torchcopylint.flow.model import (
     ANY_ELEMENT,
     CONTAINERS,
     IDENTITY,
+    INFERENCE,
     UNKNOWN,
     WRITES_INPUT,
     Fact,
@@ -48,11 +49,12 @@ def make_module(m: Machine, dotted: str, arguments: Arguments, site: int, name: 
     if statistics.renormalises(table.canonical(dotted), arguments):
         config = (*config, (statistics.MAX_NORM, True))
     dotted = IDENTITY if not arguments.positional and _stays_empty(m, dotted, site) else dotted
-    made = memory.fresh(
-        m,
-        site,
-        Object(Kind.MODULE, Sure.PROVEN, type=table.canonical(dotted), config=config, dtype=dtype, text=f"{name}(...)"),
+    obj = Object(
+        Kind.MODULE, Sure.PROVEN, type=table.canonical(dotted), config=config, dtype=dtype, text=f"{name}(...)"
     )
+    if row is not None and (row.stateful or _of_inference(m, arguments.positional)):
+        obj = obj._replace(flags=_mode_of(m))
+    made = memory.fresh(m, site, obj)
     hold_children(m, made, arguments, site)
     for field, place in losses.weights_of(table.canonical(dotted)).items():
         given = arguments.keywords.get(field, arguments.at(place))
@@ -79,6 +81,15 @@ def _stays_empty(m: Machine, dotted: str, site: int) -> bool:
     named = any(bind.value == made for binds in m.index.binds.values() for bind in binds)
     added = any(event.__class__ is t.Invoke and event.name in _ADDING for event in m.unit.definitions)
     return not named and not added
+
+
+def _mode_of(m: Machine) -> frozenset[str]:
+    """What the parameters of a module are that is made here: inference tensors, in that mode."""
+    return frozenset({INFERENCE}) if m.state.mode.inference > 0 else frozenset()
+
+
+def _of_inference(m: Machine, parts: Sequence[Value]) -> bool:
+    return any(INFERENCE in m.state.object(ref).flags for part in parts for ref in part.refs)
 
 
 def _is_told_by_default(m: Machine, site: int) -> bool:
@@ -237,7 +248,9 @@ def instantiate(m: Machine, reference: ClassReference, arguments: Arguments, sit
         m.world.note_arguments(m, initial, known)
         m.world.note_passed(m, initial, given, site)
     obj = m.world.instance(reference.number)
-    made = memory.fresh(m, site, obj._replace(text=f"{name}(...)"))
+    has_some = obj.kind is Kind.MODULE and not m.world.has_no_parameters(reference.number)
+    flags = obj.flags | (_mode_of(m) if has_some else frozenset())
+    made = memory.fresh(m, site, obj._replace(text=f"{name}(...)", flags=flags))
     summary = m.world.summary(initial) if initial is not None else None
     if summary is not None and initial is not None:
         handing.take(m, initial, summary.kept, {**given, m.world.unit(initial).first: made}, site)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from torchcopylint.flow import tape as t
-from torchcopylint.flow.autograd import frozen, gradients, statistics, stepping, unknowns
+from torchcopylint.flow.autograd import frozen, gradients, refusals, statistics, stepping, unknowns
 from torchcopylint.flow.interprocedural import applying, outer_reads, records
 from torchcopylint.flow.library import containers, custom
 from torchcopylint.flow.model import (
     ANY_ELEMENT,
+    INFERENCE,
     OPTIMIZER_STATE,
     PLACEHOLDER,
     REGISTERED,
@@ -26,7 +27,7 @@ from torchcopylint.flow.references import FunctionReference, Super
 from torchcopylint.flow.running.machine import Machine
 from torchcopylint.flow.storages import aliasing, kept_while_trained, reading, repeating, sharing, slots, writing
 from torchcopylint.flow.values import devices, dtypes, memory, naming
-from torchcopylint.flow.values.sites import Arguments
+from torchcopylint.flow.values.sites import Arguments, Site
 
 STATE_METHODS = frozenset(
     {"state_dict", "load_state_dict", "parameters", "named_parameters", "buffers", "named_buffers"}
@@ -279,8 +280,10 @@ def _convert(m: Machine, ref: int) -> None:
     """A module may be converted: of what dtype it and its parts are is not known any more."""
     for held in (ref, *sorted(_children(m, ref))):
         obj = m.state.object(held)
-        if obj.dtype == dtypes.UNCONVERTED:
-            m.state.set_object(held, obj._replace(dtype=""))
+        dtype = "" if obj.dtype == dtypes.UNCONVERTED else obj.dtype
+        if dtype != obj.dtype or INFERENCE in obj.flags:
+            # What inference mode has made is then a copy that it has not made.
+            m.state.set_object(held, obj._replace(dtype=dtype, flags=obj.flags - {INFERENCE}))
 
 
 def _children(m: Machine, ref: int, depth: int = 3) -> set[int]:
@@ -305,7 +308,11 @@ def _load_state_dict(m: Machine, base: Value, event: t.Invoke, arguments: Argume
         aliasing.note_pair(m, base, source, event.site, "load")
     if arguments.flag("assign") is True:
         assigning.take_over(m, base, source, event.site, text)
+        for ref in base.refs:
+            made = m.state.object(ref)
+            m.state.set_object(ref, made._replace(flags=made.flags - {INFERENCE}))
         return Value(kind=Kind.OTHER)
+    refusals.check_inference(m, base, Site(event.site, text, "load_state_dict(...)", "call"))
     writing.write(
         m,
         base,

@@ -125,7 +125,7 @@ def _flags(m: Machine, source: Value, how: How, obj: Object) -> frozenset[str]:
     """What autograd remembers of an alias: that it was made without grad, or on an inference tensor."""
     flags = obj.flags
     inherits = bool(source.refs) and all(INFERENCE in m.state.object(ref).flags for ref in source.refs)
-    if how not in VIEWS:
+    if how not in VIEWS and how is not How.PARAMETERS:
         # Where it is a copy, it was made in inference mode as well.
         if how is How.CONDITIONAL and inherits and m.state.mode.inference > 0:
             return flags | {INFERENCE}
