@@ -111,7 +111,7 @@ def _collect(m: Machine, event: t.Collect) -> None:
     repeating.note_within(m, event)
     for ref in m.value(event.container).refs:
         own = _own_variable(m, event)
-        fixed = isinstance(item.root, tuple) and not own and _is_fixed(m, item.root)
+        fixed = isinstance(item.root, tuple) and not own and _is_fixed(m, item.root) and not _is_chosen(m, item)
         if fixed or (_from_outside(m, item) and not repeating.is_an_element(m, item, event.site)):
             container = naming.field_stored(m, event.container) or naming.text_of(m, event.container)
             call = m.index.given.get(event.container)
@@ -133,6 +133,12 @@ def _is_fixed(m: Machine, slot: Slot) -> bool:
     """Whether a slot is the same one at every turn of a comprehension: a field, or an item by a constant."""
     by_name = slot[1].startswith((".", "['"))
     return (by_name or slot[1][1:-1].isdigit()) and not _is_turns(m, slot[0])
+
+
+def _is_chosen(m: Machine, item: Value) -> bool:
+    """Whether something is a part that a name or an expression picks, each turn another one: `self.values[i]`."""
+    parts = [part for ref in item.refs for share in m.state.object(ref).shares for part in share.region[-1:]]
+    return any(part.kind in ("name", "?") for part in parts)
 
 
 def _is_turns(m: Machine, ref: int, depth: int = 3) -> bool:
