@@ -60,6 +60,9 @@ def is_advanced(m: Machine, index: t.Index) -> Fact:
             return Fact.YES
         if kind in (Kind.NUMBER, Kind.NONE) or value.const is ...:
             continue
+        if kind is Kind.OTHER and not value.refs:
+            # `rows = slice(a, b)`: nothing else of that kind is an index.
+            continue
         if kind is Kind.UNKNOWN and _always_picks_several(m, value):
             return Fact.YES
         if kind is Kind.TUPLE and (
