@@ -147,6 +147,20 @@ def _deepcopy(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: 
     return memory.fresh(m, event.site, made)
 
 
+@special(making.AVERAGED)
+def _averaged(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
+    """A network that holds a deep copy of another one, which its method `update_parameters` goes on to write."""
+    source = arguments.first("model")
+    kinds = {m.state.object(ref).kind for ref in source.refs}
+    if not kinds or not kinds <= {Kind.MODULE, Kind.UNKNOWN}:
+        return memory.unknown(m, event.site, f"{name}(...)")
+    memory.refine(m, source, Kind.MODULE, Sure.LIKELY)
+    made = making.wrap(m, _deepcopy(m, Arguments([source], {}), event, name), event.site, name)
+    obj = m.state.object(made.refs[0])
+    m.state.set_object(made.refs[0], obj._replace(type=making.AVERAGED, sure=Sure.PROVEN))
+    return made
+
+
 @special("copy.copy")
 def _copy(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
     source = arguments.at(0)

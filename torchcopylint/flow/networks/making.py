@@ -233,6 +233,7 @@ def parameters_in(m: Machine, value: Value, depth: int = 4) -> list[int]:
 
 
 PACKED = "packed sequence"
+AVERAGED = "torch.optim.swa_utils.AveragedModel"
 
 
 def instantiate(m: Machine, reference: ClassReference, arguments: Arguments, site: int, name: str) -> Value:

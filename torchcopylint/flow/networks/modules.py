@@ -33,6 +33,7 @@ STATE_METHODS = frozenset(
     {"state_dict", "load_state_dict", "parameters", "named_parameters", "buffers", "named_buffers"}
 )
 REGISTERING = frozenset({"register_parameter", "add_module", "register_module"})
+_FULL_HOOKS = frozenset({"register_full_backward_hook", "register_full_backward_pre_hook"})
 _SELF_METHODS = frozenset(
     [
         "to",
@@ -124,6 +125,8 @@ def call_method(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) 
         return _state_dict(m, base, event, text)
     if name == "load_state_dict":
         return _load_state_dict(m, base, event, rest, text)
+    if name == "update_parameters" and obj.type == making.AVERAGED:
+        return _average(m, base, event, rest, text)
     if name in ("parameters", "named_parameters", "buffers", "named_buffers"):
         return _parameters(m, base, obj, event, name)
     if name in _CHILDREN or (obj.type in slots.DICTIONARIES and name in ("keys", "items", "values")):
@@ -160,12 +163,12 @@ def call_method(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) 
     if name == "zero_grad":
         gradients.zeroed(m, base, rest, event.site, text)
         return Value(kind=Kind.NONE)
-    if name == "register_full_backward_hook":
+    if name in _FULL_HOOKS:
         # A layer that is taken out of a chain by its number is that one alone.
         alone = chains.picked(m, event.base)
         if alone is None or set(base.refs) <= set(alone):
             custom.hook(m, base, event.site)
-    if name in ("register_forward_hook", "register_full_backward_hook"):
+    if name in ("register_forward_hook", *_FULL_HOOKS):
         return Value(kind=Kind.NONE)
     return _call_other(m, base, obj, event, rest, text)
 
@@ -224,6 +227,14 @@ def _register(m: Machine, base: Value, event: t.Invoke, arguments: Arguments, te
         repeating.note_put_again(m, already, value, event.site, text)
         making.adopt(m, base.refs[0], value, event.site)
         chain_layers.forget(m, base.refs[0])
+    return Value(kind=Kind.NONE)
+
+
+def _average(m: Machine, base: Value, event: t.Invoke, arguments: Arguments, text: str) -> Value:
+    """What holds an average of a network's parameters takes them into it, in place."""
+    reading.read(m, arguments.first("model"), event.site, "argument", text)
+    call = f"{text}.{event.name}(...)"
+    writing.write(m, base, event.site, op=call, form="load", name=text, reads_old=True, cause=call)
     return Value(kind=Kind.NONE)
 
 
