@@ -335,6 +335,22 @@ calls(
     lambda: watch(nn.utils.get_total_norm, [_grad()]),
 )
 calls("torch.nn.utils.parameters_to_vector", lambda: watch(nn.utils.parameters_to_vector, [_ones(2), _grad()]))
+NESTED = {
+    "torch.nested.nested_tensor": torch.nested.nested_tensor,
+    "torch.nested.as_nested_tensor(list)": torch.nested.as_nested_tensor,
+}
+
+
+@probe(*NESTED)
+def _nested(op: Op) -> None:
+    given = [_ones(2), _ones(3, grad=True)]
+    made = NESTED[op.name](given, layout=torch.jagged)
+    made.detach().unbind()[0].zero_()
+    assert given[0].sum().item() == 2.0
+    assert made.unbind()[0].sum().item() == 0.0
+    assert made.requires_grad is op.name.endswith("(list)")
+
+
 calls("torch.nn.utils.rnn.pad_sequence", lambda: watch(nn.utils.rnn.pad_sequence, [_ones(2), _ones(3, grad=True)]))
 calls(
     "torch.nn.Embedding.from_pretrained",
