@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torchcopylint.flow import tape as t
-from torchcopylint.flow.interprocedural.transforms import Handed, edits
+from torchcopylint.flow.interprocedural.transforms import Handed, edits, returned
 from torchcopylint.flow.library.datasets import OF_TENSORS
 from torchcopylint.flow.model import Kind
 from torchcopylint.flow.references import FunctionReference
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from torchcopylint.flow.facts import SampleEdited
     from torchcopylint.flow.files.world import World
+    from torchcopylint.flow.model import Object
     from torchcopylint.flow.running.machine import Machine
 
 _LOADER = "DataLoader"
@@ -61,10 +62,19 @@ def _edited(
             yield collate.unit, facts
 
 
+def _hands_out(m: Machine, dataset: Object) -> bool:
+    """Whether a dataset is of a class of the file that fetches a sample by returning what a field keeps, as it is."""
+    number = m.world.method_of(dataset, "__getitem__")
+    fetching = m.world.machines.get(number) if number is not None else None
+    return fetching is not None and bool(returned(fetching))
+
+
 def _keeps(m: Machine, register: int, steps: int) -> bool:
     """Whether a dataset keeps its samples in memory and hands out these, or parts of them."""
     objects = [m.state.object(ref) for ref in m.value(register).refs]
     if objects and all(obj.type == OF_TENSORS or obj.kind in (Kind.LIST, Kind.TUPLE) for obj in objects):
+        return True
+    if objects and all(_hands_out(m, obj) for obj in objects):
         return True
     made = m.unit.definitions[register] if register >= 0 and steps else None
     if isinstance(made, t.Load):

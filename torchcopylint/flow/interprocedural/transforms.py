@@ -175,11 +175,12 @@ def _lent(m: Machine, event: t.Invoke, me: str, position: int, steps: int) -> st
     if field and _is_in_memory(m, field):
         return lent
     reader = m.world.machines.get(number) if number is not None else None
-    return _returned(reader, position, steps) if reader is not None else ""
+    return returned(reader, position, steps) if reader is not None else ""
 
 
-def _returned(m: Machine, position: int, steps: int) -> str:
-    """The same, of what has been taken apart there: `name, boxes = self.data[i]; return read(name), boxes`."""
+def returned(m: Machine, position: int = -1, steps: int = MAX_STEPS) -> str:
+    """The element of a field that a method of a dataset hands out, as text, if that is the same on all paths; of what
+    has been taken apart there as well: `name, boxes = self.data[i]; return read(name), boxes`."""
     found = set()
     for event in m.index.of(t.Return):
         kept = _kept(m, event.value, m.unit.first, position, steps=steps)

@@ -1,4 +1,4 @@
-"""Networks whose `forward` only adds, takes views and sums up: backward needs nothing of what they are given or hold."""
+"""Networks whose `forward` only adds, takes views and sums up: backward needs nothing of what they get and hold."""
 
 from __future__ import annotations
 
