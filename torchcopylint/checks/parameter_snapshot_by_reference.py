@@ -108,6 +108,9 @@ def _two_names(unit: UnitFacts, reads: Sequence[ReadAfter], seen: set[int]) -> I
     anew = {(fact.site, fact.name): fact.present for fact in unit.facts if isinstance(fact, LookedAtAnew)}
     for kept in sorted(apart, key=lambda read: -read.bound):
         others = [read for read in apart if read.name != kept.name and read.place == kept.place]
+        if write.site < kept.bound < kept.site:
+            # Two names that one has got behind the step are none for before and after it.
+            others = [read for read in others if not write.site < read.bound < read.site]
         if kept.bound < 0 or kept.bound in seen:
             continue
         if not others and (kept.site, kept.name) in anew:
