@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import CallerSuffers, EntryWritten, PartSuffers, ReadAfter, Write
 from torchcopylint.flow.interprocedural.summaries import argument_paths
-from torchcopylint.flow.model import COMPARISONS, Kind, Sure
+from torchcopylint.flow.model import COMPARISONS, How, Kind, Sure
 from torchcopylint.flow.tapes import giving, uses
 from torchcopylint.flow.values import naming
 
@@ -53,7 +53,7 @@ def suffering(world: World) -> dict[int, list[CallerSuffers]]:
                 if callee is None or write is None or (passed and fact.own and fact.name != passed):
                     # A call that writes two of its arguments is told of the one whose parameter is known.
                     continue
-                taken = _taken_out(callee, write) if path else parameter
+                taken = _taken_out(callee, write) if path else _viewed(callee, write) or parameter
                 worked = bool(taken) and not _is_filled(m, fact) and _is_worked_on(callee, write, taken, parameter)
                 second = "" if returned or path else _second_name(write, parameter)
                 if returned or second or worked:
@@ -225,6 +225,29 @@ def _taken_out(callee: Machine, write: Write) -> str:
     bound = [callee.unit.definitions[one.value] for one in callee.index.binds.get(write.root, ()) if one.value >= 0]
     bound = [made for made in bound if not isinstance(made, t.Augment)]
     return write.root if len(bound) == 1 and all(link.how is None for link in write.chain) else ""
+
+
+def _viewed(callee: Machine, write: Write) -> str:
+    """The name by which a function writes a view of a parameter that it has taken once, whatever else it is given:
+    `targets = tokens[:, 1:]`. What stands at a place that another argument names is there to be kept."""
+    bound = [callee.unit.definitions[one.value] for one in callee.index.binds.get(write.root, ()) if one.value >= 0]
+    hows = {link.how for link in write.chain}
+    if len(bound) != 1 or hows == {None} or not hows <= _VIEWS:
+        return ""
+    made = bound[0]
+    return "" if isinstance(made, t.Item) and _is_named(callee, made.subscript) else write.root
+
+
+def _is_named(callee: Machine, index: t.Index) -> bool:
+    """Whether an index has anything in it but slices and constants."""
+    made = callee.unit.definitions
+    parts = [
+        bound for one in index for bound in (one if isinstance(one, t.Slice) else (one,)) if bound != t.NO_REGISTER
+    ]
+    return not all(isinstance(made[part], t.Const | t.Operate) for part in parts)
+
+
+_VIEWS = frozenset({None, How.VIEW, How.INDEX})
 
 
 def _is_worked_on(callee: Machine, write: Write, parameter: str, whole: str = "") -> bool:
