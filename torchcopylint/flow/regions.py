@@ -152,7 +152,15 @@ def _surely_meet(one: Part, two: Part) -> bool:
     if slices and all(_is_count(bound) for bound in (one.value or 0, one.upper, two.value or 0, two.upper)):
         # `x[0:2]` and `x[1:3]`
         return max(_count(one.value), _count(two.value)) < min(_count(one.upper), _count(two.upper))
-    return slices and ((known[0] and one.value == two.value) or (known[1] and one.upper == two.upper))
+    shifted = slices and {_but_one(one), _but_one(two)} == {"first", "last"}
+    return shifted or (slices and ((known[0] and one.value == two.value) or (known[1] and one.upper == two.upper)))
+
+
+def _but_one(part: Part) -> str:
+    """Which end a slice leaves out: `ids[:-1]` and `ids[1:]` have all but two elements in common."""
+    if _is_count(part.value) and part.value == 1 and part.upper is None:
+        return "first"
+    return "last" if not part.value and part.upper == -1 else ""
 
 
 def _count(value: object) -> int:
