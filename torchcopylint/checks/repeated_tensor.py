@@ -67,5 +67,7 @@ def _through_an_entry(write: Write, fact: Repeated) -> bool:
     if write.form not in DIRECT_FORMS or {storage | 1 for storage in write.storages} != fact.storages:
         return False
     # Written under a name that it had before, it is a buffer that the entries are meant to follow. What a loop has made
-    # of such lists is reached through two of them.
-    return write.bound >= fact.site or (len(write.storages) > 1 and not write.named and write.site > fact.site)
+    # of such lists is reached through two of them. An entry is what it is called by its place: `rows[i] += 1`.
+    unnamed = len(write.storages) > 1 and not write.named
+    unnamed = unnamed or (not write.root and write.name.startswith(f"{fact.container}["))
+    return write.bound >= fact.site or (unnamed and write.site > fact.site)
