@@ -281,7 +281,7 @@ def _as_two_entries(fact: EntryWritten) -> Report:
         Point(Role.SHARED, fact.put, "shared.name", names),
     )
     first, second = (written, shared) if fact.put >= fact.site else (shared, written)
-    read = Point(Role.READ, fact.read, "read.return", {"name": fact.entry, "target": ""})
+    read = Point(Role.READ, fact.read, f"read.{fact.consumer}", {"name": fact.entry, "target": ""})
     values = {"name": fact.entry, "source": fact.other, "op": fact.op}
     return Report(fact.site, (first, second, read), values, confidence(fact.sure))
 

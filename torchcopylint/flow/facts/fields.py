@@ -182,7 +182,8 @@ class EntryWritten(NamedTuple):
     """At `site`, `op` writes through `name` what stands in a dictionary as `entry`, and at `put` it then becomes
     an entry of another key as well, `other`; at `read`, the dictionary is handed on with both of them.
 
-    Where a function of the file writes it for whoever has the dictionary, `site` is in that function.
+    Where a function of the file writes it for whoever has the dictionary, `site` is in that function. Or at `put` it
+    got the name `other`, and at `read` one call is passed both. `consumer` is what reads.
     """
 
     site: int
@@ -193,6 +194,7 @@ class EntryWritten(NamedTuple):
     put: int
     read: int
     sure: Sure
+    consumer: str = "return"
 
 
 class FieldCollected(NamedTuple):

@@ -161,22 +161,18 @@ def entries(world: World) -> dict[int, list[EntryWritten]]:
 
     `labels = batch["ids"]`, `labels[mask] = -100`, `batch["labels"] = labels`: whoever gets the dictionary finds two.
     Or it is put there before, and written by one of the keys.
+    So does a call that is passed both, the one by its key and the other by that name.
     """
     found: dict[int, list[EntryWritten]] = {}
     for m in [*(world.machines[number] for number in sorted(world.machines)), *world.inherited]:
         for site in sorted(m.facts):
-            reads = [fact for fact in m.facts[site] if isinstance(fact, ReadAfter) and _is_entry(fact)]
-            for earlier in reads:
+            reads = [fact for fact in m.facts[site] if isinstance(fact, ReadAfter) and fact.own and fact.certain]
+            for earlier in filter(_is_entry, reads):
                 for later in reads:
                     write = m.writes[earlier.write]
                     same = earlier.place == later.place and earlier.write == later.write
-                    alike = earlier.name.rpartition("[")[0] == later.name.rpartition("[")[0]
-                    # Who writes the entry by its own key means that entry, and then the other one to be the same.
-                    by_name = write.name != earlier.name or write.form == "call"
-                    between = earlier.bound < write.site < later.bound and by_name
-                    # Who puts it under another key first and writes one of the two then, means that one alone.
-                    behind = earlier.bound < later.bound < write.site and write.name in (earlier.name, later.name)
-                    if same and alike and (between or behind) and write.form in _SPELT_OUT:
+                    two = _are_two_entries(write, earlier, later) or _are_passed_to_one(write, earlier, later)
+                    if same and two and write.form in _SPELT_OUT:
                         unit, wrote = _who_writes(m, write)
                         fact = EntryWritten(
                             wrote.site,
@@ -187,6 +183,7 @@ def entries(world: World) -> dict[int, list[EntryWritten]]:
                             later.bound,
                             site,
                             write.sure,
+                            earlier.consumer,
                         )
                         known = found.setdefault(unit, [])
                         known += [fact] if fact not in known else []
@@ -195,6 +192,26 @@ def entries(world: World) -> dict[int, list[EntryWritten]]:
 
 def _is_entry(read: ReadAfter) -> bool:
     return read.own and read.element and read.certain and read.name.endswith("']") and read.hows <= {None}
+
+
+def _are_two_entries(write: Write, earlier: ReadAfter, later: ReadAfter) -> bool:
+    """Whether what stands under two keys of one dictionary was written by somebody who meant one of them.
+
+    Who writes an entry by its own key, and puts it under another one then, means the other one to be the same. Who puts
+    it there first, and writes one of the two then, does not.
+    """
+    if not _is_entry(later) or earlier.name.rpartition("[")[0] != later.name.rpartition("[")[0]:
+        return False
+    between = earlier.bound < write.site < later.bound and (write.name != earlier.name or write.form == "call")
+    behind = earlier.bound < later.bound < write.site and write.name in (earlier.name, later.name)
+    return between or behind
+
+
+def _are_passed_to_one(write: Write, entry: ReadAfter, second: ReadAfter) -> bool:
+    """Whether one call is passed an entry, and the name by which it was written, as two: `model(b["ids"], labels)`."""
+    named = second.name == write.root and second.name.isidentifier() and second.bound < write.site
+    passed = entry.consumer == second.consumer == "argument" and entry.target == second.target
+    return named and passed and not second.element and second.hows <= {None}
 
 
 def _who_writes(m: Machine, write: Write) -> tuple[int, Write]:

@@ -38,6 +38,8 @@ Chain: TypeAlias = "tuple[tuple[int, Link], ...]"
 older object of the site, so that chains remain comparable when a loop has gone on."""
 MAX_CHAIN = 12
 VIEWS = frozenset({How.VIEW, How.INDEX, How.ROW})
+_HANDING_ON = frozenset({"return", "argument"})
+"""Consumers that get all that is known to stand under keys in something of which nobody knows what it is."""
 MAX_DEPTH = 3
 """How deep a read of a container looks into its elements."""
 
@@ -50,7 +52,8 @@ def read(m: Machine, value: Value, site: int, consumer: str, target: str = "") -
     for ref in value.refs:
         kind = m.state.object(ref).kind
         looks = kind in CONTAINERS
-        looks = looks or (consumer == "return" and (kind is Kind.UNKNOWN or _has_elements(m, ref, consumer)))
+        looks = looks or (consumer in _HANDING_ON and kind is Kind.UNKNOWN)
+        looks = looks or (consumer == "return" and _has_elements(m, ref, consumer))
         if looks and _holds_marks(m, ref, consumer, MAX_DEPTH, {}):
             _read_elements(m, ref, site, consumer, target, MAX_DEPTH, value.root)
 
