@@ -26,6 +26,7 @@ from torchcopylint.flow.interprocedural import (
     keyed,
     lending,
     outer_reads,
+    passed_twice,
     passing,
     yielding,
 )
@@ -102,6 +103,7 @@ def call(m: Machine, reference: FunctionReference, arguments: Arguments, site: i
     if summary.put_back:
         field_uses.read_by_call(m, summary.put_back, bound.get(unit.first, UNKNOWN), site, name)
     do_to_arguments(m, reference.unit, summary, bound, site, name)
+    passed_twice.note(m, reference.unit, summary, bound, site, name)
     aliasing.pair_arguments(m, summary.pairs, bound, site)
     renewing.by_call(m, summary.renewed, bound, site)
     exchanging.by_call(m, reference.unit, summary.exchanged, bound, site)
