@@ -9,7 +9,7 @@ from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import FieldAliased, FieldsPaired, ModulePaired
 from torchcopylint.flow.model import ARGUMENT, CONTAINERS, FIELD, How, Key, Kind, Sure, Value
 from torchcopylint.flow.program import unwrapping
-from torchcopylint.flow.storages import keeping
+from torchcopylint.flow.storages import keeping, listed
 from torchcopylint.flow.tapes import next_turn
 from torchcopylint.flow.values import naming
 
@@ -236,7 +236,7 @@ def field_of(m: Machine, modules: frozenset[int]) -> str:
             if field and cell is not None and cell.refs == (ref,) and cell.site == -1:
                 assert isinstance(key, tuple)
                 return key[1][1:]
-    return ""
+    return listed.field_of_element(m, modules)
 
 
 def _held_by(m: Machine, modules: frozenset[int]) -> str:
@@ -289,7 +289,7 @@ def aliased_fields(m: Machine) -> list[FieldAliased]:
         elif copied is not None and (given := _parameter_of(m, frozenset({copied.of}))):
             site, field = min(places)
             found.append(FieldAliased(field, given, site, obj.sure, m.unit.name, copied=copied.site, handed=True))
-    return [*found, *_begun_fields(m, {fact.field for fact in found})]
+    return [*found, *listed.aliased(m, held), *_begun_fields(m, {fact.field for fact in found})]
 
 
 def _begun_fields(m: Machine, known: set[str]) -> Iterator[FieldAliased]:
