@@ -32,6 +32,12 @@ def check(unit: UnitFacts) -> Iterator[Report]:
             yield Report(fact.bound, (_shared(fact.bound, values), met), values, confidence(fact.sure))
             continue
         write = unit.writes[fact.write]
+        if fact.consumer == "turns":
+            back = Point(Role.READ, fact.site, "read.averaged", values)
+            points = (Point(Role.SHARED, fact.bound, "shared.turn", values), back)
+            values = {**values, "name": write.cause or write.op}
+            yield Report(fact.bound, points, values, confidence(fact.sure), variant="turns")
+            continue
         used = Point(Role.READ, fact.site, "read.module", values)
         yield Report(
             site=fact.bound,

@@ -84,6 +84,7 @@ from torchcopylint.flow.program import (
     rewrapped,
     serving,
     trained_apart,
+    trained_in_turn,
 )
 from torchcopylint.flow.running import (  # noqa: F401  (each registers what its events mean)
     definitions,
@@ -292,6 +293,7 @@ def _whole_facts(world: World, m: Machine, found: list[Relation], joined: tuple[
     found += trained_apart.found(m)
     found += pooled.found(m)
     found += begun_again.found(m)
+    found += trained_in_turn.found(m)
     found += scaled_sums.found(m)
     found += hooked_outputs.found(m)
     found += gathered_twice.found(m)

@@ -32,7 +32,7 @@ def found(m: Machine) -> Iterator[PutAside]:
         bind = binds[0]
         loops = m.index.loops.get(bind.site, ())
         source = source_of(m, bind) if len(binds) == 1 and loops and bind.site not in m.index.on_arms else None
-        if source is None or source.name == name or _is_bound_in(m, source.name, loops[-1]):
+        if source is None or source.name == name or is_bound_in(m, source.name, loops[-1]):
             continue
         value = m.value(source.out)
         objects = [m.state.object(ref) for ref in value.refs]
@@ -40,7 +40,7 @@ def found(m: Machine) -> Iterator[PutAside]:
         if not kinds or not (kinds == {Kind.MODULE} or kinds <= set(TENSORS)):
             continue
         made = _optimizer(m, name, bind.site, loops[-1])
-        if made < 0 or _is_put_back(m, {name, source.name}, loops[-1]):
+        if made < 0 or is_put_back(m, {name, source.name}, loops[-1]):
             continue
         for mark in sorted(value.marks):
             write = m.writes.get(mark.write)
@@ -50,7 +50,8 @@ def found(m: Machine) -> Iterator[PutAside]:
                 break
 
 
-def _is_bound_in(m: Machine, name: str, loop: int) -> bool:
+def is_bound_in(m: Machine, name: str, loop: int) -> bool:
+    """Whether a loop binds a name."""
     return any(loop in m.index.loops.get(bind.site, ()) for bind in m.index.binds.get(name, ()))
 
 
@@ -69,7 +70,7 @@ def _optimizer(m: Machine, name: str, bound: int, loop: int) -> int:
     return -1
 
 
-def _is_put_back(m: Machine, names: set[str], loop: int) -> bool:
+def is_put_back(m: Machine, names: set[str], loop: int) -> bool:
     """Whether a loop sets one of the two to how it was: `net.load_state_dict(start)`, `reset(net)`."""
     for call in m.index.of(t.Invoke):
         if loop in m.index.loops.get(call.site, ()) and naming.text_of(m, call.base).partition(".")[0] in names:

@@ -1,0 +1,129 @@
+"""A model that each turn of a loop hands to another trainer, where all of them were to begin from the same state.
+
+`w = client.train(net)`, with `net.load_state_dict(average(ws))` behind the loop: that the average of what the turns
+have made is put back says that each of them was to be given a copy. As it is, each goes on from where the last one
+ended.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torchcopylint.flow import tape as t
+from torchcopylint.flow.facts import PutAside
+from torchcopylint.flow.model import Kind, Sure
+from torchcopylint.flow.program.begun_again import is_bound_in, is_put_back
+from torchcopylint.flow.tapes import uses
+from torchcopylint.flow.values import naming
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from torchcopylint.flow.running.machine import Machine
+
+CONSUMER = "turns"
+_ITSELF = frozenset({"to", "cuda", "cpu", "float", "double", "train"})
+"""Methods of a module that return it."""
+_COUNTING = frozenset({"range", "enumerate", "tqdm", "trange"})
+MAX_STEPS = 40
+
+
+def found(m: Machine) -> Iterator[PutAside]:
+    """The calls of a loop that train one model in turn, where what all of them return is put back into it."""
+    for number, write in m.writes.items():
+        loops = m.index.loops.get(write.site, ())
+        call = _call_at(m, write.site) if write.form == "step" and write.kind is Kind.MODULE and loops else None
+        handed = _handed(m, call, write.name) if call is not None else -1
+        source = write.name
+        if call is None or handed < 0 or is_bound_in(m, source.partition(".")[0], loops[-1]):
+            continue
+        if _is_set(m, source, loops[-1]) or is_put_back(m, {source}, loops[-1]) or not _has_own(m, call, loops[-1]):
+            continue
+        lists = _collected(m, call, loops[-1])
+        back = min(_put_back(m, source, lists, loops[-1], call.site), default=-1)
+        if lists and back >= 0:
+            yield PutAside(back, source, source, handed, number, CONSUMER, Sure.LIKELY, Kind.MODULE)
+
+
+def _call_at(m: Machine, site: int) -> t.Call | t.Invoke | None:
+    calls: list[t.Call | t.Invoke] = [*m.index.of(t.Call), *m.index.of(t.Invoke)]
+    return next((call for call in calls if call.site == site and call.arguments), None)
+
+
+def _handed(m: Machine, call: t.Call | t.Invoke, name: str) -> int:
+    """Where a call is passed what a name or a field holds, behind methods of a module that return it."""
+    for argument in call.arguments:
+        made = m.unit.definitions[argument.register] if argument.register >= 0 else None
+        while isinstance(made, t.Invoke) and made.name in _ITSELF and made.base >= 0:
+            made = m.unit.definitions[made.base]
+        if isinstance(made, t.Load | t.Attribute) and naming.text_of(m, made.out) == name:
+            return made.site
+    return -1
+
+
+def _is_set(m: Machine, source: str, loop: int) -> bool:
+    stores = m.index.stores.get(source.rpartition(".")[2], ()) if "." in source else ()
+    return any(loop in m.index.loops.get(store.site, ()) for store in stores)
+
+
+def _has_own(m: Machine, call: t.Call | t.Invoke, loop: int) -> bool:
+    """Whether the turn brings along whom it calls, or what that is trained with: a client, a part of the data.
+
+    What the loop counts with alone is none of that: epochs go on from one another.
+    """
+    given = [call.base] if isinstance(call, t.Invoke) else []
+    given += [argument.register for argument in call.arguments]
+    for register in given:
+        for event in _behind(m, register):
+            for bind in m.index.binds.get(event.name, ()) if isinstance(event, t.Load) else ():
+                if loop in m.index.loops.get(bind.site, ()) and not _is_count(m, bind.value):
+                    return True
+            if isinstance(event, t.Item) and any(isinstance(one, int) and one >= 0 for one in event.subscript):
+                return True
+    return False
+
+
+def _is_count(m: Machine, register: int) -> bool:
+    """Whether a loop's variable counts: `for epoch in range(5)`."""
+    made = m.unit.definitions[register] if register >= 0 else None
+    if isinstance(made, t.Unpack):
+        return made.position == 0 and _is_count(m, made.value)
+    over = m.unit.definitions[made.iterable] if isinstance(made, t.Iterate) else None
+    return isinstance(over, t.Call) and naming.text_of(m, over.function).rpartition(".")[2] in _COUNTING
+
+
+def _behind(m: Machine, register: int) -> list[t.Event]:
+    """The events that a value is computed by, in the unit, as far as names lead back."""
+    events: dict[int, t.Event] = {}
+    pending = [register]
+    while pending and len(events) < MAX_STEPS:
+        current = pending.pop()
+        event = m.unit.definitions[current] if current >= 0 else None
+        if event is None or current in events:
+            continue
+        events[current] = event
+        pending += uses.bindings_before(m, event) if isinstance(event, t.Load) else t.operands(event)
+        pending += m.index.collected.get(current, ())
+    return list(events.values())
+
+
+def _collected(m: Machine, call: t.Call | t.Invoke, loop: int) -> set[str]:
+    """The lists and dictionaries from before a loop that are given what a call of the loop returns."""
+    put = [(naming.text_of(m, event.base), event.arguments[0].register, event.site) for event in m.index.appends]
+    put += [(naming.text_of(m, item.base), item.value, item.site) for item in m.index.of(t.StoreItem)]
+    return {
+        name
+        for name, register, site in put
+        if name and loop in m.index.loops.get(site, ()) and not is_bound_in(m, name, loop)
+        if any(event is call for event in _behind(m, register))
+    }
+
+
+def _put_back(m: Machine, source: str, lists: set[str], loop: int, since: int) -> Iterator[int]:
+    """Where, behind a loop, a model is loaded with what is computed from lists."""
+    for event in m.index.of(t.Invoke):
+        behind = event.site > since and loop not in m.index.loops.get(event.site, ())
+        if behind and event.name == "load_state_dict" and naming.text_of(m, event.base) == source and event.arguments:
+            origins = _behind(m, event.arguments[0].register)
+            if any(isinstance(one, t.Load | t.Attribute) and naming.text_of(m, one.out) in lists for one in origins):
+                yield event.site
