@@ -74,6 +74,7 @@ from torchcopylint.flow.model import ARGUMENT, FIELD, TENSORS, Fact, How, Kind, 
 from torchcopylint.flow.networks import hooked_outputs
 from torchcopylint.flow.program import (
     begun_again,
+    begun_as_entry,
     chosen_groups,
     consumers,
     gathered_twice,
@@ -293,6 +294,7 @@ def _whole_facts(world: World, m: Machine, found: list[Relation], joined: tuple[
     found += trained_apart.found(m)
     found += pooled.found(m)
     found += begun_again.found(m)
+    found += begun_as_entry.found(m)
     found += trained_in_turn.found(m)
     found += scaled_sums.found(m)
     found += hooked_outputs.found(m)
