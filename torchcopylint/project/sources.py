@@ -87,8 +87,10 @@ class Sources:
             above = [package_root]
             while above[-1] != self._root and _is_below(above[-1], self._root):
                 above.append(os.path.dirname(above[-1]))
-            # A script in a package imports its siblings too.
-            self._roots[directory] = tuple(dict.fromkeys([*above, os.path.join(self._root, "src"), directory]))
+            # A script in a package imports its siblings too, and what runs in a project that is a package itself, by a
+            # file that was left there, imports what stands in it.
+            below = [os.path.join(self._root, "src"), self._root, directory]
+            self._roots[directory] = tuple(dict.fromkeys([*above, *below]))
         return self._roots[directory]
 
     def _listing(self, directory: str) -> frozenset[str]:
