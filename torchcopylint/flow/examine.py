@@ -74,7 +74,6 @@ from torchcopylint.flow.model import ARGUMENT, FIELD, TENSORS, Fact, How, Kind, 
 from torchcopylint.flow.networks import hooked_outputs
 from torchcopylint.flow.program import (
     begun_again,
-    begun_as_entry,
     chosen_groups,
     consumers,
     gathered_twice,
@@ -93,6 +92,7 @@ from torchcopylint.flow.running import (  # noqa: F401  (each registers what its
 from torchcopylint.flow.running.machine import Machine
 from torchcopylint.flow.storages import (  # noqa: F401  (each registers what its events mean)
     aliasing,
+    begun_as_entry,
     collecting,
     conditional,
     field_gradients,
