@@ -43,7 +43,11 @@ def _combines(m: Machine, op: Op, arguments: Arguments) -> bool:
     operands = [
         one for one in arguments.positional if one.refs and kind_of(one, m.state) not in (Kind.TUPLE, Kind.LIST)
     ]
-    return op.shares == "fresh" and twin is None and len(operands) > 1
+    return op.shares == "fresh" and twin is None and len(operands) > 1 and op.short not in _LIMITING
+
+
+_LIMITING = frozenset({"max", "min", "maximum", "minimum"})
+"""What keeps a tensor within others, as `clamp` does within numbers: who drops that means a change of the first."""
 
 
 def call_known(m: Machine, op: Op, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
