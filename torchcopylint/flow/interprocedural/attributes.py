@@ -24,6 +24,7 @@ from torchcopylint.flow.model import (
     NO_TENSOR,
     OUTPUT,
     PARTED,
+    PINNED,
     PLACEHOLDER,
     REGISTERED,
     RETAINS,
@@ -171,8 +172,8 @@ def _bind_element(m: Machine, field: Value, holder: Object, name: str) -> None:
     elif added is not None and added.kind is not known.kind:
         known = join_objects(known, added)
     # What an unknown network returned in inference mode is no less an inference tensor; and of what `numpy.load`
-    # returns, a method shows that it is an array.
-    flags = known.flags & {ARCHIVE, HANDED, INFERENCE, OUTPUT} if known is not None else frozenset[str]()
+    # returns, a method shows that it is an array. Pinned memory stays pinned.
+    flags = known.flags & {ARCHIVE, HANDED, INFERENCE, OUTPUT, PINNED} if known is not None else frozenset[str]()
     flags = flags if flags != {OUTPUT} else frozenset()
     if known is None or (known.kind is Kind.UNKNOWN and not flags):
         return

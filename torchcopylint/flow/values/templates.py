@@ -11,6 +11,7 @@ from torchcopylint.flow.model import (
     INFERENCE,
     OUTPUT,
     PART,
+    PINNED,
     SURELY_PASSED,
     Object,
     Sure,
@@ -18,7 +19,7 @@ from torchcopylint.flow.model import (
 )
 from torchcopylint.flow.values import devices
 
-_PASSED_ON = frozenset({ARCHIVE, INFERENCE, EXPANDED, HANDED, OUTPUT})
+_PASSED_ON = frozenset({ARCHIVE, INFERENCE, EXPANDED, HANDED, OUTPUT, PINNED})
 
 
 def unplaced(obj: Object) -> Object:
