@@ -210,6 +210,7 @@ def _field(m: Machine, ref: int, obj: Object, name: str) -> Object:
             known = Object(Kind.TENSOR, obj.sure, leaf=Fact.YES, requires_grad=Fact.NO)
     if known is None:
         known = class_bodies.attribute(m.world, obj.type, name, BUFFERS)
+        known = known or class_bodies.display(m.world, obj.type, name)
     if known is None and obj.kind is Kind.INSTANCE:
         known = records.declared(m, obj.type, name)
     if known is None and (is_property(m, obj, name) if obj.type else m.world.is_method(name)):

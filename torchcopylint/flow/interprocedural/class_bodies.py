@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torchcopylint.flow import tape as t
-from torchcopylint.flow.model import BUFFERS, GLOBAL, TENSORS, UNKNOWN, How, Kind, Share, Value
+from torchcopylint.flow.model import BUFFERS, GLOBAL, TENSORS, UNKNOWN, How, Kind, Object, Share, Sure, Value
 from torchcopylint.flow.references import ClassReference
 from torchcopylint.flow.storages import slots
 
 if TYPE_CHECKING:
     from torchcopylint.flow.files.world import World
-    from torchcopylint.flow.model import Object, Slot
+    from torchcopylint.flow.model import Slot
     from torchcopylint.flow.running.machine import Machine
 
 _HELD = TENSORS | {Kind.LIST, Kind.DICT}
@@ -65,6 +65,24 @@ def _is_asked_of_class(world: World, name: str) -> bool:
                 if by in ("cls", "__class__") or by[:1].isupper() or isinstance(base, t.Call):
                     return True
     return False
+
+
+def display(world: World, type_name: str, name: str) -> Object | None:
+    """The list of numbers that the body of a class spells out under a name, `ORDER = [0, 2, 1]`, if nobody in the file
+    sets that on an object."""
+    local = world.local_class(type_name)
+    for current in world.lineage(local) if local is not None and not world.setters(name) else ():
+        if not world.is_own_class(current):
+            return None
+        body = world.program.units[world.program.classes[current].body]
+        if name in body.bound:
+            binds = world.index(body).binds.get(name, ())
+            made = body.definitions[binds[0].value] if len(binds) == 1 and binds[0].value >= 0 else None
+            if not isinstance(made, t.Make) or made.kind != "list":
+                return None
+            numbers = all(isinstance(body.definitions[item], t.Const) for item in made.items)
+            return Object(Kind.LIST, Sure.PROVEN) if numbers else None
+    return None
 
 
 def by_name(m: Machine, number: int, name: str, text: str) -> Value:
