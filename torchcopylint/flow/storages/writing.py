@@ -323,7 +323,7 @@ def _mark_holders(
             # It may be of another object that the receiver may be that the call has returned this.
             if let_go[held_by]:
                 continue
-            if around and cell.site >= fact.site and _is_of_earlier_turn(m, key, cell, around):
+            if around and cell.site >= fact.site and _is_of_earlier_turn(m, key, cell, around, fact.site):
                 continue
         if start is not None and key not in start.holders:
             continue
@@ -352,16 +352,25 @@ def _is_hit(m: Machine, cell: Cell, storage: int, written: Region) -> bool:
     return False
 
 
-def _is_of_earlier_turn(m: Machine, key: Slot, cell: Cell, around: tuple[int, ...]) -> bool:
+def _is_of_earlier_turn(m: Machine, key: Slot, cell: Cell, around: tuple[int, ...], write: int) -> bool:
     """Whether what a container has had put in behind a write was put there by the loop around that (the innermost of
-    `around`), on earlier turns: each turn takes out another parameter. If a loop around that comes round, it has to
-    begin the container anew."""
+    `around`), on earlier turns: each turn takes out another parameter, or another module that it writes. If a loop
+    around that comes round, it has to begin the container anew."""
     if uses.loops_around(m, cell.site) != around:
         return False
     made = m.state.object(key[0]).site
     outer = around[: -turns.nested(m, around)]
     anew = not outer or (made >= 0 and uses.loops_around(m, made)[: len(outer)] == outer)
-    return anew and bool(cell.refs) and all(_is_earlier_element(m, ref, around) for ref in cell.refs)
+    if not anew or not cell.refs:
+        return False
+    return all(_is_earlier_element(m, ref, around) for ref in cell.refs) or _is_of_own_element(m, cell, write)
+
+
+def _is_of_own_element(m: Machine, cell: Cell, write: int) -> bool:
+    """Whether a loop writes a part of what it takes out, and each element has a part of its own: what stands in a
+    container is of several. One that all elements were given is one memory, which each turn writes."""
+    shares = [share for ref in cell.refs for share in m.state.object(ref).shares]
+    return len({share.storage for share in shares if not share.region}) > 1 and turns.is_on_element(m, write)
 
 
 def _is_earlier_element(m: Machine, ref: int, around: tuple[int, ...]) -> bool:
