@@ -136,7 +136,7 @@ class _Served:
             ahead = sum(len(other["script"]) for other in self._begun[1:]) + len(request["script"])
             if self._second is None or not self._begun or ahead > _MOST_AHEAD:
                 return
-        elif leaves_traces(request["script"]):
+        elif leaves_traces(request["script"], int(request.get("fixed", 0))):
             return
         else:
             self._forget()
@@ -188,7 +188,7 @@ class _Served:
             return begun
         script = (request["script"], request["seed"])
         twin = bool(request["alter"]["kind"]) and not request["scout"]
-        traces = not twin and leaves_traces(request["script"])
+        traces = not twin and leaves_traces(request["script"], int(request.get("fixed", 0)))
         alone = script != self._judged if twin else not request["scout"] and traces
         kind = "scouts" if request["scout"] and (traces or self._kind == "scouts") else "judged"
         if alone or self._kind not in ("", kind):

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import ast
+import re
+from collections.abc import Set
+from dataclasses import dataclass
 from functools import lru_cache
 
 _SETTERS = ("set_", "use_", "enable_", "disable_", "register_", "manual_", "seterr", "setflags", "setstate", "patch")
@@ -12,25 +15,64 @@ _REFLECTING = frozenset({"exec", "eval", "delattr", "compile", "__import__"})
 _STARTING = frozenset({"Thread", "Timer", "Process", "Pool", "ThreadPoolExecutor", "signal", "atexit", "settrace"})
 
 
-@lru_cache(maxsize=8)
-def leaves_traces(script: str) -> bool:
+_HEAD = re.compile(r"(?:import|from|torch\.) ?.*")
+"""What of the text before the user's statements is asked for traces: the rest are definitions of ours."""
+_BEGINS = re.compile(r"\n(?=[^\s)\]}#])(?!(?:else|elif|except|finally)\b)")
+"""Where another statement at module level may begin."""
+
+
+def leaves_traces(script: str, fixed: int = 0) -> bool:
     """Whether a script assigns to what it imports, or calls what sets something for a whole module.
 
-    What cannot be parsed may do anything.
+    What cannot be parsed may do anything. The first `fixed` rows are helpers.
     """
+    lines = script.split("\n", fixed)
+    head = "\n".join(line for line in lines[:fixed] if _HEAD.match(line))
     try:
-        tree = ast.parse(script)
+        parts = [_read(head), *_parts(lines[-1])]
     except (SyntaxError, ValueError, RecursionError):
         return True
-    nodes = list(ast.walk(tree))
+    imported = frozenset[str]().union(*(part.imported for part in parts))
+    return any(_traces(node, imported) for part in parts for node in part.suspects)
+
+
+def _parts(text: str) -> list[_Part]:
+    """The statements of a text at module level, which most scripts of one finding share. Raises `SyntaxError`."""
+    apart: list[str] = []
+    decorates = False
+    for part in _BEGINS.split(text):
+        # What is decorated, or another decorator.
+        apart.append(f"{apart.pop()}\n{part}" if decorates else part)
+        decorates = part.startswith("@")
+    try:
+        return [_read(part) for part in apart]
+    except SyntaxError:  # such a line stands inside of a statement
+        return [_read(text)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Of a text: what it imports, and the nodes that leave traces if what they name is imported."""
+
+    imported: frozenset[str]
+    suspects: tuple[ast.AST, ...]
+
+
+@lru_cache(maxsize=512)
+def _read(text: str) -> _Part:
+    nodes = list(ast.walk(ast.parse(text)))
     imported: set[str] = set()
+    named: set[str] = {""}
     for node in nodes:
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             imported |= {alias.asname or alias.name.partition(".")[0] for alias in node.names}
-    return any(isinstance(node, _TELLING) and _traces(node, imported) for node in nodes)
+        elif isinstance(node, ast.Name):
+            named.add(node.id)
+    suspects = tuple(node for node in nodes if isinstance(node, _TELLING) and _traces(node, named))
+    return _Part(frozenset(imported), suspects)
 
 
-def _traces(node: ast.AST, imported: set[str]) -> bool:
+def _traces(node: ast.AST, imported: Set[str]) -> bool:
     if isinstance(node, ast.Name):
         return node.id in _REFLECTING or node.id in _STARTING or (node.id == "modules" and node.id in imported)
     if isinstance(node, ast.Attribute):
@@ -56,7 +98,7 @@ def _traces(node: ast.AST, imported: set[str]) -> bool:
 _TELLING = (ast.Name, ast.Attribute, ast.Subscript, ast.Call)
 
 
-def _is_own(node: ast.expr, imported: set[str]) -> bool:
+def _is_own(node: ast.expr, imported: Set[str]) -> bool:
     """Whether something is a name of the script's own, and not of what it imports."""
     return isinstance(node, ast.Name) and node.id not in imported
 
