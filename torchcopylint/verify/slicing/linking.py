@@ -11,6 +11,7 @@ import ast
 import builtins
 import contextlib
 import copy
+import sys
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -37,6 +38,8 @@ _MOST_FILES = 40
 _MOST_ROWS = 6000
 """So much of other files is taken in at most; the rest is stood in for."""
 _IMPORTS = (ast.Import, ast.ImportFrom)
+_ELSEWHERE = frozenset(sys.stdlib_module_names) | {"torch", "numpy"}
+"""Modules that are none of any project's."""
 _CALLED_ELSEWHERE = frozenset({"forward", "backward", "setup_context", "step", "reset", "train", "eval", "state_dict"})
 """Methods that are called without being named: by `torch`, above all."""
 
@@ -145,6 +148,13 @@ class _File:
                 words.add(node.arg)
         self.words = frozenset(words)
 
+    def leading(self) -> frozenset[str] | None:
+        """The names that may lead to other files of a project; `None` if all may."""
+        if self.stars:
+            return None
+        others = {name for name, (dotted, *_) in self.imports.items() if dotted.partition(".")[0] not in _ELSEWHERE}
+        return frozenset(others - self.bound.keys())
+
 
 class _Linker:
     def __init__(self, text: str, filename: str, project: Project) -> None:
@@ -160,7 +170,10 @@ class _Linker:
 
     def linked(self, steps: tuple[tuple[str, int], ...]) -> Linked:
         own = self._own
-        body = [self._renamed(own, statement) for statement in own.source.tree.body]
+        leading, body = own.leading(), []
+        for statement in own.source.tree.body:
+            same = leading is not None and leading.isdisjoint(_all_names(statement))
+            body.append(self._as_it_is(statement) if same else self._renamed(own, statement))
         for filename, row in steps:
             self._take_row(filename, row)
         groups = [(file, self._statements(file)) for file in self._ordered()]
@@ -366,6 +379,11 @@ class _Linker:
         made = cloned(statement)
         return renamed(made, lambda name, attributes: self._meaning(file, name, attributes), inside=inside)
 
+    def _as_it_is(self, statement: ast.stmt) -> ast.stmt:
+        """A statement of the file itself that names nothing of other files."""
+        self._mention(statement)
+        return statement
+
     def _statements(self, file: _File) -> list[ast.stmt]:
         """What is taken in of a file, its imports first."""
         return sorted(file.kept.values(), key=lambda node: (not isinstance(node, _IMPORTS), node.lineno))
@@ -410,8 +428,21 @@ class _Linker:
 
         if not any(isinstance(node, _IMPORTS) for node in walked(statement)):
             return statement
-        made = Cutter().visit(statement)
+        made = Cutter().visit(cloned(statement))
         return None if isinstance(made, ast.Pass) else made
+
+
+def _all_names(statement: ast.stmt) -> set[str]:
+    """The names that stand anywhere in a statement."""
+    found: set[str] = set()
+    for node in walked(statement):
+        if isinstance(node, ast.Name):
+            found.add(node.id)
+        elif isinstance(node, ast.Global):
+            found.update(node.names)
+        elif isinstance(node, FunctionNode | ast.ClassDef):
+            found.add(node.name)
+    return found
 
 
 def _rows_at_once(statement: ast.stmt) -> int:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from torchcopylint.verify.slicing.source import FunctionNode, bound_by, local_to, walked
+from torchcopylint.verify.slicing.source import FunctionNode, Rewriter, bound_by, local_to, walked
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ def renamed(statement: ast.stmt, meaning: Meanings, *, inside: bool = False) -> 
     return made
 
 
-class _Renamer(ast.NodeTransformer):
+class _Renamer(Rewriter):
     def __init__(self, meaning: Meanings, *, inside: bool) -> None:
         self._meaning = meaning
         self._inside = inside

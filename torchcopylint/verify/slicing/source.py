@@ -87,6 +87,8 @@ def scopes_at(tree: ast.Module, row: int, column: int, lines: tuple[str, ...]) -
     return tuple(found)
 
 
+_SCOPES = frozenset({ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef})
+_IMPORTS = frozenset({ast.Import, ast.ImportFrom})
 _LEAVES: frozenset[type] = frozenset({ast.Name, ast.Constant, ast.alias})
 """Nodes without parts, but for the contexts of names."""
 _PLAIN = frozenset(
@@ -212,38 +214,40 @@ def names_in(node: ast.AST) -> Iterator[str]:
 def free_in(node: ast.AST) -> set[str]:
     """The names that are loaded in a node and that no function in it has for itself: what it needs of a module."""
     found: set[str] = set()
-    pending = [node]
+    pending: list[Any] = [node]
     while pending:
         inner = pending.pop()
-        if isinstance(inner, FunctionNode):
+        kind = inner.__class__
+        if kind is ast.Name:
+            if inner.ctx.__class__ is ast.Load:
+                found.add(inner.id)
+        elif isinstance(inner, FunctionNode):
             body = set[str]().union(*map(free_in, inner.body), set())
             found |= body - local_to(inner)
             pending += [inner.args, *inner.decorator_list]
-        else:
-            if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Load):
-                found.add(inner.id)
-            pending.extend(children(inner))
+        elif kind is not ast.Constant:
+            pending += children(inner)
     return found
 
 
 def bound_by(statement: ast.stmt) -> set[str]:
     """The names that a statement binds in its own scope, those inside its blocks included."""
     found: set[str] = set()
-    pending: list[ast.AST] = [statement]
+    pending: list[Any] = [statement]
     while pending:
         node = pending.pop()
-        if isinstance(node, Scope):
+        kind = node.__class__
+        if kind is ast.Name:
+            if node.ctx.__class__ is not ast.Load:
+                found.add(node.id)
+        elif kind in _SCOPES:
             found.add(node.name)
-            continue
-        if isinstance(node, ast.Lambda):
-            continue
-        if isinstance(node, ast.Import | ast.ImportFrom):
+        elif kind in _IMPORTS:
             found |= {(alias.asname or alias.name.split(".")[0]) for alias in node.names}
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store | ast.Del):
-            found.add(node.id)
-        elif isinstance(node, ast.ExceptHandler) and node.name:
-            found.add(node.name)
-        pending.extend(children(node))
+        elif kind is not ast.Constant and kind is not ast.Lambda:
+            if kind is ast.ExceptHandler and node.name:
+                found.add(node.name)
+            pending += children(node)
     return found
 
 
@@ -252,9 +256,12 @@ def local_to(function: FunctionNode) -> set[str]:
     arguments = function.args
     found = {item.arg for item in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)}
     found |= {item.arg for item in (arguments.vararg, arguments.kwarg) if item is not None}
-    inside = walked(function)
-    outer = {name for node in inside if isinstance(node, ast.Global | ast.Nonlocal) for name in node.names}
-    imports = any(isinstance(node, ast.Import | ast.ImportFrom) for node in inside)
+    outer: set[str] = set()
+    imports = False
+    for node in walked(function):
+        if isinstance(node, ast.Global | ast.Nonlocal):
+            outer.update(node.names)
+        imports = imports or node.__class__ in _IMPORTS
     for statement in function.body:
         if not isinstance(statement, ast.Import | ast.ImportFrom):
             found |= bound_by(statement) - imported_in(statement) if imports else bound_by(statement)
