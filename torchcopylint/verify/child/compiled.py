@@ -1,7 +1,8 @@
 """Code of instrumented scripts, kept from one script to the next: most of two scripts of one finding is the same.
 
 Of each statement at module level, the code is kept by its text, its row, and the number of its first statement. What
-stands before all of the user's, `fixed` rows of it, is kept as a whole, and is not even parsed again.
+stands before all of the user's, `fixed` rows of it, is kept as a whole, is not even parsed again, and has no hooks:
+what only stands in is not looked at, and what it does happens in the user's statements.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _MOST_KEPT = 1000
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """What stands before the user's statements. Its `statements` are instrumented already, and have no marks."""
+    """What stands before the user's statements. Its `statements` have no hooks and no marks."""
 
     code: tuple[CodeType, ...]
     statements: tuple[ast.stmt, ...]
@@ -41,7 +42,7 @@ def head_of(script: str, fixed: int) -> Head:
         if len(_heads) >= _MOST_HEADS:
             _heads.clear()
         numbered = instrument.parse(text)
-        code = tuple(_compiled(part) for part in instrument.instrumented(numbered))
+        code = (compile(numbered.tree, instrument.FILENAME, "exec"),)
         _heads[text] = Head(code, numbered.statements, numbered.wheres)
     return _heads[text]
 

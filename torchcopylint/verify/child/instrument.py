@@ -96,12 +96,6 @@ def _covers(statement: ast.stmt, where: Where, mark: dict[str, Any]) -> bool:
     return (where.row, statement.col_offset + 1) <= begin and end <= last
 
 
-def instrumented(numbered: Numbered) -> list[list[ast.stmt]]:
-    """The statements of a script with hooks around them, for each at module level what becomes of it."""
-    numbers = {id(statement): number for number, statement in enumerate(numbered.statements)}
-    return [_block([statement], numbers, {}) for statement in numbered.tree.body]
-
-
 def instrumented_one(
     numbered: Numbered, statement: ast.stmt, numbers: dict[int, int], replaced: Replacements, altered: range
 ) -> list[ast.stmt]:

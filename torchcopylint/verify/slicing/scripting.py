@@ -27,7 +27,7 @@ from torchcopylint.verify.slicing.refreshing import is_refreshed
 from torchcopylint.verify.slicing.script import Script, assemble, marks_of, names_spoken, prelude
 from torchcopylint.verify.slicing.sizes import Setting
 from torchcopylint.verify.slicing.source import FunctionNode, NotRunnable, Scope, Source, names_in, scopes_at, walked
-from torchcopylint.verify.slicing.standins import helpers, layers_guessed
+from torchcopylint.verify.slicing.standins import helpers, layers_guessed, rows_of_helpers
 from torchcopylint.verify.slicing.switches import called_at_top, frozen, takes_nothing
 from torchcopylint.verify.slicing.taking import is_taken_singly
 from torchcopylint.verify.slicing.things import USED, Thing, find, is_bare, kind_of
@@ -105,7 +105,7 @@ class Scripting:
         head = [prelude(setting.seed, self._made_on), helpers(maker.helpers | needed, setting, self._wanted)]
         classes = [text for text in maker.definitions if text.startswith(("class ", "def "))]
         variables = [text for text in maker.definitions if not text.startswith(("class ", "def "))]
-        fixed = "\n\n".join(part.strip("\n") for part in head if part.strip()).count("\n") + 1
+        fixed = rows_of_helpers("\n\n".join(part.strip("\n") for part in head if part.strip()))
         head += [*before, *classes, "\n".join(bindings)]
         graded = [name for name in maker.modules if name.isidentifier()] if setting.graded else []
         maker.assumed += [f"the parameters of `{name}` have gradients" for name in graded]

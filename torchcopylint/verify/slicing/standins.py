@@ -25,6 +25,9 @@ _MAKES_LAYERS = """\
 """
 """What `Anything` does before `_CALLED` where what is made by a class from elsewhere has to be a layer."""
 
+_DRIVING = ("\ndef change(", "\ndef use_later(", "\ndef backpropagate(")
+"""Helpers that do what a program would: their statements are looked at as its own are. They come last."""
+
 _TRAINED = "self.weight = torch.nn.Parameter(torch.ones(()))"
 """The parameter of a layer that stands in."""
 
@@ -48,6 +51,12 @@ def layers_guessed(nodes: Iterable[ast.AST]) -> set[str]:
 def _is_layer(name: str) -> bool:
     """Whether `ModuleElsewhere` makes a layer for a name."""
     return not name.startswith("_") and name.rstrip("0123456789_").rpartition("_")[2] in _LAYERS
+
+
+def rows_of_helpers(text: str) -> int:
+    """How many rows of what stands before all that is a user's are not looked at: what stands in, and nothing else."""
+    found = [text.find(start) for start in _DRIVING if start in text]
+    return text.count("\n", 0, min(found, default=len(text))) + 1
 
 
 def helpers(names: Iterable[str], setting: Setting, options: Wanted) -> str:
