@@ -7,7 +7,7 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from torchcopylint.verify.slicing.plans import Plan
-from torchcopylint.verify.slicing.source import Rewriter, bound_by, cloned, names_in, walked
+from torchcopylint.verify.slicing.source import Rewriter, bound_by, cloned, names_in, nodes_of, walked
 
 _ORDERED = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 
@@ -19,7 +19,7 @@ class Best:
     def __init__(self, tree: ast.Module, rows: Collection[int]) -> None:
         self._rows = frozenset(
             node.lineno
-            for node in walked(tree)
+            for node in nodes_of(tree)
             if isinstance(node, ast.If) and _parts_steps(node, rows) and _replaces_best(node)
         )
         self._made: dict[ast.stmt, ast.stmt] = {}

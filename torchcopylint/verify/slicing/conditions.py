@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from types import EllipsisType
 
-from torchcopylint.verify.slicing.source import walked
+from torchcopylint.verify.slicing.source import nodes_of, walked
 
 Value = bool | int | float | str | None
 _LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)
@@ -93,7 +93,7 @@ def _asking(tree: ast.Module) -> frozenset[str]:
 def _shorten(tree: ast.Module, found: Wanted) -> None:
     """What happens every so many turns should happen in each, since few are run. What is a part of the number of all
     turns is half of it: few turns are as many."""
-    for node in walked(tree):
+    for node in nodes_of(tree):
         if isinstance(node, ast.Assign) and {_last(target) for target in node.targets} & found.intervals:
             value = node.value
             if isinstance(value, ast.Call) and _last(value.func) in ("int", "round") and value.args:
@@ -108,7 +108,7 @@ def _shorten(tree: ast.Module, found: Wanted) -> None:
 def writes_compared(tree: ast.Module, rows: Collection[int]) -> bool:
     """Whether a statement in some rows writes those elements of something that are more, or less, than something."""
     orders = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
-    for node in walked(tree):
+    for node in nodes_of(tree):
         if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store) and node.lineno in rows:
             compared = (part for part in walked(node.slice) if isinstance(part, ast.Compare))
             if any(isinstance(operator, orders) for part in compared for operator in part.ops):

@@ -11,7 +11,7 @@ from torchcopylint.verify.model import Mark
 from torchcopylint.verify.observed import Run
 from torchcopylint.verify.slicing import tables
 from torchcopylint.verify.slicing.narrow import NOTHING, Without
-from torchcopylint.verify.slicing.source import Scope, bound_by, goes_back, names_in, walked
+from torchcopylint.verify.slicing.source import Scope, bound_by, goes_back, names_in, nodes_of, walked
 from torchcopylint.verify.slicing.unpacking import Apart, taken_apart
 
 _PLAIN = (ast.Assign, ast.AnnAssign, ast.AugAssign)
@@ -68,11 +68,11 @@ class Learner:
     def __init__(self, tree: ast.Module, inside: Collection[ast.stmt], rows: Collection[int]) -> None:
         self._rows = rows
         self._spans = [(node.lineno, node.end_lineno or node.lineno) for node in inside]
-        self._blocks = [node for node in walked(tree) if isinstance(node, _BLOCKS)]
+        self._blocks = [node for node in nodes_of(tree) if isinstance(node, _BLOCKS)]
         self._ends = {node.lineno: node.end_lineno or node.lineno for node in self._blocks}
         self._top = tree.body
         self._nodes: dict[int, list[ast.Subscript]] = {}
-        for node in walked(tree):
+        for node in nodes_of(tree):
             if isinstance(node, ast.Subscript):
                 for row in range(node.lineno, (node.end_lineno or node.lineno) + 1):
                     self._nodes.setdefault(row, []).append(node)
@@ -83,12 +83,12 @@ class Learner:
                     self._at.setdefault(node.lineno, []).append(node)
         self._others: dict[str, set[str]] = {}
         self._all_at: dict[int, list[ast.stmt]] = {}
-        for node in walked(tree):
+        for node in nodes_of(tree):
             if isinstance(node, ast.Assign | ast.For):
                 self._all_at.setdefault(node.lineno, []).append(node)
             if isinstance(node, ast.Assign) and _last_name(node.value) and _last_name(node.targets[0]):
                 self._others.setdefault(_last_name(node.targets[0]), set()).add(_last_name(node.value))
-        imports = [alias for node in walked(tree) if isinstance(node, ast.Import) for alias in node.names]
+        imports = [alias for node in nodes_of(tree) if isinstance(node, ast.Import) for alias in node.names]
         self._arrays = {alias.asname or alias.name for alias in imports if alias.name == "numpy"}
         self._heads = {row: max(map(_end_of_head, nodes)) for row, nodes in self._at.items()}
 

@@ -29,6 +29,7 @@ from torchcopylint.verify.slicing.source import (
     changed_by,
     cloned,
     names_in,
+    nodes_of,
     parse,
     scopes_at,
     walked,
@@ -126,10 +127,10 @@ class _File:
         for statement in self.source.tree.body:
             if isinstance(statement, _IMPORTS) or _is_guarded(statement):
                 continue
-            for name in bound_by(statement) - _imported(statement):
+            for name in _bound_here(statement):
                 self.bound.setdefault(name, []).append(statement)
         words: set[str] = set()
-        for node in walked(self.source.tree):
+        for node in nodes_of(self.source.tree):
             if isinstance(node, ast.Import):
                 for alias in node.names:
                     name = alias.asname or alias.name.split(".")[0]
@@ -455,6 +456,13 @@ def _rows_at_once(statement: ast.stmt) -> int:
 def _is_guarded(statement: ast.stmt) -> bool:
     """Whether a statement only runs where its file is the program."""
     return isinstance(statement, ast.If) and "__name__" in set(names_in(statement.test))
+
+
+def _bound_here(statement: ast.stmt) -> set[str]:
+    """The names that a statement binds, but for imports."""
+    if isinstance(statement, FunctionNode | ast.ClassDef):
+        return {statement.name}
+    return bound_by(statement) - _imported(statement)
 
 
 def _imported(statement: ast.stmt) -> set[str]:

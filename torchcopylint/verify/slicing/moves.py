@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from torchcopylint.base.finding import Finding, Role
-from torchcopylint.verify.slicing.source import Source, span_of, walked
+from torchcopylint.verify.slicing.source import Source, nodes_of, span_of
 
 _MOVING = frozenset({"cuda", "to"})
 _DTYPES = frozenset({"dtype", "type"})
@@ -15,7 +15,7 @@ def only_elsewhere(source: Source, finding: Finding) -> frozenset[tuple[int, int
     """The places of the conversions to a device that alone a finding rests on, which on the processor hand back what
     they are given: `nn.Parameter(...).to(device)`. A conversion to a dtype computes something anywhere."""
     cut = [step.span for step in finding.steps if step.role is Role.CUT]
-    calls = [node for node in walked(source.tree) if cut and isinstance(node, ast.Call) and _moves(node)]
+    calls = [node for node in nodes_of(source.tree) if cut and isinstance(node, ast.Call) and _moves(node)]
     return frozenset((call.lineno, call.col_offset) for call in calls if span_of(call, source.lines) in cut)
 
 
@@ -25,14 +25,14 @@ def copied_elsewhere(source: Source, finding: Finding) -> frozenset[tuple[int, i
     rows = {step.span.start.row for step in finding.steps if step.role is Role.READ}
     read = {
         node.value.id
-        for node in walked(source.tree)
+        for node in nodes_of(source.tree)
         if isinstance(node, ast.Attribute)
         and node.attr == "grad"
         and isinstance(node.value, ast.Name)
         and node.lineno in rows
     }
     found = set()
-    for node in walked(source.tree) if read else ():
+    for node in nodes_of(source.tree) if read else ():
         if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.Call) or not _moves(node.value):
             continue
         bound = {target.id for target in node.targets if isinstance(target, ast.Name)}

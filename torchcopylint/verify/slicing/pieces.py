@@ -10,7 +10,16 @@ from functools import lru_cache
 
 from torchcopylint.verify.slicing.prune import Pruner, foreign, imported
 from torchcopylint.verify.slicing.script import Placed, begins_of, placed_in
-from torchcopylint.verify.slicing.source import FunctionNode, Source, bound_among, bound_by, cloned, free_in, walked
+from torchcopylint.verify.slicing.source import (
+    FunctionNode,
+    Source,
+    bound_among,
+    bound_by,
+    cloned,
+    free_in,
+    nodes_of,
+    walked,
+)
 
 _ALWAYS_BOUND = frozenset({"np", "torch", "random", "types", "Anything", "few", "first_time"})
 
@@ -60,7 +69,7 @@ class Pieces:
         self._device = device
         self._moved = moved
         self._copied = copied
-        self._known = bound_among(walked(source.tree))
+        self._known = bound_among(nodes_of(source.tree))
         self._foreign = foreign(source.tree, self.imports)
         self._loops = 0
         self._made: dict[ast.stmt, Piece | None] = {}

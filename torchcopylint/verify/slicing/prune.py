@@ -9,7 +9,7 @@ import ast
 import builtins
 
 from torchcopylint.verify.slicing import tables
-from torchcopylint.verify.slicing.source import Rewriter, cloned, local_to, walked
+from torchcopylint.verify.slicing.source import Rewriter, cloned, local_to, nodes_of, walked
 
 _BASES = ("Module", "LightningModule", "PreTrainedModel", "Encoder", "Decoder", "Layer", "Model", "Net", "Network")
 _EMPTY = {"ABC", "abc.ABC", "object"}
@@ -374,7 +374,7 @@ def shows_progress(dotted: str) -> bool:
 def foreign(tree: ast.Module, imports: dict[str, str]) -> frozenset[str]:
     """The names that a file binds to what a call of something from elsewhere gives."""
     found: set[str] = set()
-    for node in walked(tree):
+    for node in nodes_of(tree):
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call | ast.Name):
             root: ast.expr = node.value
             while isinstance(root, ast.Call | ast.Attribute):
@@ -390,7 +390,7 @@ def foreign(tree: ast.Module, imports: dict[str, str]) -> frozenset[str]:
 def imported(tree: ast.Module) -> dict[str, str]:
     """What each imported name of a file stands for, in full."""
     found: dict[str, str] = {}
-    for node in walked(tree):
+    for node in nodes_of(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
                 found[alias.asname or alias.name.split(".")[0]] = (

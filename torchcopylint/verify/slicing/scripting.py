@@ -26,7 +26,16 @@ from torchcopylint.verify.slicing.prune import LEFT_OUT
 from torchcopylint.verify.slicing.refreshing import is_refreshed
 from torchcopylint.verify.slicing.script import Script, assemble, marks_of, names_spoken, prelude
 from torchcopylint.verify.slicing.sizes import Setting
-from torchcopylint.verify.slicing.source import FunctionNode, NotRunnable, Scope, Source, names_in, scopes_at, walked
+from torchcopylint.verify.slicing.source import (
+    FunctionNode,
+    NotRunnable,
+    Scope,
+    Source,
+    names_in,
+    nodes_of,
+    scopes_at,
+    walked,
+)
 from torchcopylint.verify.slicing.standins import helpers, layers_guessed, rows_of_helpers
 from torchcopylint.verify.slicing.switches import called_at_top, frozen, takes_nothing
 from torchcopylint.verify.slicing.taking import is_taken_singly
@@ -279,7 +288,7 @@ class Scripting:
     @cached_property
     def _returning(self) -> frozenset[int]:
         """The rows in which functions around the steps give back something that statements with a step in them name."""
-        inside = [node for node in walked(self.source.tree) if isinstance(node, ast.stmt)]
+        inside = [node for node in nodes_of(self.source.tree) if isinstance(node, ast.stmt)]
         spoken = {name for node in inside if node.lineno in self.plans.rows for name in names_in(node)}
         functions = [scope for scopes in self.scopes for scope in scopes if isinstance(scope, FunctionNode)]
         giving = (node for function in functions for node in walked(function))
@@ -304,7 +313,7 @@ class Scripting:
         return any(
             (isinstance(node, ast.Attribute) and node.attr in _OF_TRAINING)
             or (isinstance(node, ast.Name) and node.id in _OF_TRAINING)
-            for node in walked(self.source.tree)
+            for node in nodes_of(self.source.tree)
         )
 
     @cached_property
@@ -330,7 +339,7 @@ class Scripting:
         """The names that statements with a step in them run backward over."""
         called = (
             node.func
-            for node in walked(self.source.tree)
+            for node in nodes_of(self.source.tree)
             if isinstance(node, ast.Call) and node.lineno in self.plans.rows and isinstance(node.func, ast.Attribute)
         )
         return {name for func in called if func.attr == "backward" for name in names_in(func.value)}
@@ -340,7 +349,7 @@ class Scripting:
         """The fields of `self` that statements with a step in them name."""
         inside = (
             node
-            for node in walked(self.source.tree)
+            for node in nodes_of(self.source.tree)
             if isinstance(node, ast.Attribute) and node.lineno in self.plans.rows
         )
         return {text for node in inside if _FIELD.fullmatch(text := ast.unparse(node))}
@@ -379,7 +388,7 @@ class Scripting:
 
     def _is_filled_here(self, name: str) -> bool:
         """Whether all settings that a class from elsewhere makes are written down in what is run."""
-        calls = [node for node in walked(self.source.tree) if isinstance(node, ast.Call)]
+        calls = [node for node in nodes_of(self.source.tree) if isinstance(node, ast.Call)]
         given = [part for call in calls if ast.unparse(call.func) == name for part in call.args]
         own = (ast.Dict, ast.DictComp)
         return all(isinstance(p, own) or (isinstance(p, ast.Call) and ast.unparse(p.func) == "dict") for p in given)
@@ -398,7 +407,7 @@ class Scripting:
     def _dropped_move(self) -> frozenset[tuple[int, int]]:
         """Where a copy on another device is made and dropped: on the one that everything is on, there is none."""
         row = self.finding.span.start.row
-        for node in walked(self.source.tree):
+        for node in nodes_of(self.source.tree):
             if isinstance(node, ast.Expr) and node.lineno == row and isinstance(node.value, ast.Call):
                 func = node.value.func
                 method = func.attr if isinstance(func, ast.Attribute) else ""
@@ -411,7 +420,7 @@ class Scripting:
     def _raised(self) -> frozenset[str]:
         """The names that are raised or caught: what they stand for is an exception, wherever it comes from."""
         found: list[ast.expr] = []
-        for node in walked(self.source.tree):
+        for node in nodes_of(self.source.tree):
             if isinstance(node, ast.Raise) and node.exc is not None:
                 found.append(node.exc.func if isinstance(node.exc, ast.Call) else node.exc)
             elif isinstance(node, ast.ExceptHandler) and node.type is not None:

@@ -22,7 +22,7 @@ from torchcopylint.verify.slicing.script import Script
 from torchcopylint.verify.slicing.scripting import GRADIENT, Scripting
 from torchcopylint.verify.slicing.sizes import Setting
 from torchcopylint.verify.slicing.skipping import Skipper
-from torchcopylint.verify.slicing.source import Source, walked
+from torchcopylint.verify.slicing.source import Source, nodes_of, walked
 from torchcopylint.verify.slicing.things import WEAK, scalar
 from torchcopylint.verify.slicing.tries import NUMBERS, Heard, ends_before
 from torchcopylint.verify.slicing.unpacking import take_apart
@@ -369,7 +369,7 @@ class Search(Scripting):
     @cached_property
     def _steps(self) -> bool:
         """Whether a step of an optimizer is a step of the finding."""
-        inside = (node for node in walked(self.source.tree) if isinstance(node, ast.Call))
+        inside = (node for node in nodes_of(self.source.tree) if isinstance(node, ast.Call))
         calls = (node.func for node in inside if node.lineno in self.plans.rows)
         return any(isinstance(func, ast.Attribute) and func.attr == "step" for func in calls)
 

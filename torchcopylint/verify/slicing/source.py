@@ -149,6 +149,12 @@ def walked(node: ast.AST) -> list[ast.AST]:
     return found
 
 
+@lru_cache(maxsize=4)
+def nodes_of(tree: ast.Module) -> list[ast.AST]:
+    """The same for the tree of a file, which nobody changes, and many ask: it is walked once."""
+    return walked(tree)
+
+
 _Node = TypeVar("_Node", bound=ast.AST)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterable
 
-from torchcopylint.verify.slicing.source import FunctionNode, Scope, walked
+from torchcopylint.verify.slicing.source import FunctionNode, Scope, nodes_of, walked
 
 _ADVANCING = frozenset({"__next__", "send", "close", "throw"})
 
@@ -32,9 +32,9 @@ def _is_taken(tree: ast.Module, name: str) -> bool:
         for call in _calls(tree)
         if isinstance(call.func, ast.Attribute) and call.func.attr in _ADVANCING
     }
-    assigned = [node for node in walked(tree) if isinstance(node, ast.Assign | ast.AnnAssign)]
+    assigned = [node for node in nodes_of(tree) if isinstance(node, ast.Assign | ast.AnnAssign)]
     held = {id(node.value): node for node in assigned if node.value is not None}
-    statements = {id(node.value) for node in walked(tree) if isinstance(node, ast.Expr)}
+    statements = {id(node.value) for node in nodes_of(tree) if isinstance(node, ast.Expr)}
     for call in _calls(tree):
         # What is asked for at once, as in `kept.append(next(it))`, is kept beside what comes after it.
         asks = _name(call.func) == "next" or (isinstance(call.func, ast.Attribute) and call.func.attr in _ADVANCING)
@@ -44,7 +44,7 @@ def _is_taken(tree: ast.Module, name: str) -> bool:
     names = {_name(target) for call in made if id(call) in held for target in _targets(held[id(call)])}
     if not made or "" in names or any(id(call) not in held for call in made):
         return False
-    reads = [node for node in walked(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)]
+    reads = [node for node in nodes_of(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)]
     called = {id(call.func) for call in made}
     return all(id(node) in advanced for node in reads if node.id in names) and all(
         id(node) in called for node in reads if node.id == name
@@ -52,7 +52,7 @@ def _is_taken(tree: ast.Module, name: str) -> bool:
 
 
 def _calls(tree: ast.Module) -> list[ast.Call]:
-    return [node for node in walked(tree) if isinstance(node, ast.Call)]
+    return [node for node in nodes_of(tree) if isinstance(node, ast.Call)]
 
 
 def _targets(node: ast.stmt) -> list[ast.expr]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
-from torchcopylint.verify.slicing.source import FunctionNode, bound_by, walked
+from torchcopylint.verify.slicing.source import FunctionNode, bound_by, nodes_of
 from torchcopylint.verify.slicing.things import PROVEN, WEAK, Thing, find, unify
 
 _ANNOTATIONS = {
@@ -78,7 +78,7 @@ class World:
         self._imports(tree)
 
     def _imports(self, tree: ast.Module) -> None:
-        for node in walked(tree):
+        for node in nodes_of(tree):
             if isinstance(node, ast.Import):
                 for alias in node.names:
                     name = alias.asname or alias.name.split(".")[0]

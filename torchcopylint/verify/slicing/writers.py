@@ -6,7 +6,7 @@ import ast
 import builtins
 from collections.abc import Collection, Iterator
 
-from torchcopylint.verify.slicing.source import walked
+from torchcopylint.verify.slicing.source import nodes_of, walked
 
 _COMMON = frozenset({"self", "data", "weight", "bias", "grad", "parameters", "state_dict", "torch", "nn", "Parameter"})
 """Names that say nothing of what it is that is shared."""
@@ -32,7 +32,7 @@ def is_written(tree: ast.Module, rows: Collection[int]) -> bool:
 
 def _names_at(tree: ast.Module, rows: Collection[int]) -> Iterator[str]:
     """The names in statements on some rows, and in what the loops around them go through."""
-    for node in walked(tree):
+    for node in nodes_of(tree):
         if isinstance(node, ast.For) and any(node.lineno < row <= (node.end_lineno or row) for row in rows):
             yield from _names(node.iter)
         elif isinstance(node, ast.stmt) and node.lineno in rows and not hasattr(node, "body"):
@@ -41,7 +41,7 @@ def _names_at(tree: ast.Module, rows: Collection[int]) -> Iterator[str]:
 
 def _turning(tree: ast.Module, rows: Collection[int]) -> set[str]:
     """The names that loops around some rows go by."""
-    loops = (node for node in walked(tree) if isinstance(node, ast.For))
+    loops = (node for node in nodes_of(tree) if isinstance(node, ast.For))
     around = [node for node in loops if any(node.lineno < row <= (node.end_lineno or row) for row in rows)]
     return set[str]().union(*(_names(node.target) for node in around))
 
