@@ -19,6 +19,7 @@ from torchcopylint.verify.slicing.inference import Inference
 from torchcopylint.verify.slicing.making import Maker
 from torchcopylint.verify.slicing.moves import copied_elsewhere, only_elsewhere
 from torchcopylint.verify.slicing.narrow import RENEWED
+from torchcopylint.verify.slicing.needing import is_run_back
 from torchcopylint.verify.slicing.opening import opened
 from torchcopylint.verify.slicing.pieces import Piece, Pieces, pieces_of, unknown_in
 from torchcopylint.verify.slicing.plans import Plan, Plans
@@ -146,6 +147,7 @@ class Scripting:
             or (plan.cut and (self._misshapen or self._loses_result(script) or self._loses_write(script)))
             or (plan.cut and self._forgets_dtypes(plan, script))
             or self._nobody_collects
+            or self._is_run_back
             or ("nothing-left" in self.confirm and maker.only_listed),
             unwritten=bool(plan.targets) and self._nobody_writes,
             unlent=self._unlent(plan, setting, script.text) if not setting.frozen else None,
@@ -284,6 +286,13 @@ class Scripting:
     def _nobody_collects(self) -> bool:
         """Whether it is only assumed that somebody holds what a generator gives while it gives the next."""
         return "values-differ" in self.confirm and is_taken_singly(self.source.tree, self.scopes, self.plans.rows)
+
+    @cached_property
+    def _is_run_back(self) -> bool:
+        """Whether a graph is kept for whoever in the file runs backward over what is handed back."""
+        return "graph-kept" in self.confirm and is_run_back(
+            self.source.tree, self.scopes, self.plans.rows, self._returning
+        )
 
     @cached_property
     def _returning(self) -> frozenset[int]:
