@@ -34,6 +34,8 @@ OF_KINDS = frozenset(
 
 _COUNTS_ON_GRAPH = re.compile(r"does not require grad|requires_grad=False|not require gradients|NoneType")
 """What torch and Python say where a graph or a gradient is missed."""
+_NO_DEVICE = re.compile(r"^Cannot access accelerator device when none|^Torch not compiled with CUDA|No CUDA GPUs")
+"""What torch says where a step asks for a GPU, and there is none."""
 _APART = "only without a GPU, which the code takes without asking for one: what comes back from there is a copy"
 _ASSERTED = "without that, an assertion of the code fails: it counts on what the finding says"
 _DELAYED = "the GPU was given half a second of other work before the steps, as it may have had"
@@ -274,7 +276,10 @@ def _judged(attempt: Attempt, run: Run, rule: Rule, ask: Ask, label: str) -> Out
         text = "the sandbox refused what the code asked for, so what it does without is not known"
         return Outcome(Verdict.INCONCLUSIVE, (*blocked, Evidence("reason", text)), label, attempt, run)
     if run.ended:
-        return Outcome(Verdict.INCONCLUSIVE, _ending(run), label, attempt, run)
+        needs = _NO_DEVICE.search(run.raised[-1].message) if run.raised and run.raised[-1].marks else None
+        verdict = Verdict.UNSUPPORTED if needs else Verdict.INCONCLUSIVE
+        told = (Evidence("unsupported", "needs a CUDA device"),) if needs else ()
+        return Outcome(verdict, (*told, *_ending(run)), label, attempt, run)
     if run.cut_short:
         text = f"not all of it was observed: {run.cut_short}"
         return Outcome(Verdict.INCONCLUSIVE, (Evidence("reason", text),), label, attempt, run)
