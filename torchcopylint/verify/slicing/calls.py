@@ -38,6 +38,7 @@ class Calls:
 
     def __init__(self, world: World) -> None:
         self.world = world
+        self._of_one: dict[int, tuple[Thing, Thing]] = {}
 
     def known(
         self,
@@ -199,6 +200,9 @@ class Calls:
             if name in ("ModuleDict", "ParameterDict") and first is not None and "dict" in first.votes:
                 for key in first.arguments:
                     key.vote("str", USED)
+            if name == "Parameter" and first is not None and id(first) in self._of_one:
+                # Nobody trains the numbers that are in a list: it is how many there are.
+                self._of_one[id(first)][1].vote("size", USED)
             for argument in arguments:
                 if argument.constant is None and name not in ("Sequential", "ModuleList", "ModuleDict", "Parameter"):
                     argument.vote("size", WEAK)
@@ -228,6 +232,8 @@ class Calls:
         elif name == "frombuffer" and first is not None:
             first.vote("bytearray", USED)
         elif name in ("as_tensor", "asarray", "tensor", "FloatTensor", "Tensor") and first is not None:
+            if name.endswith("Tensor") and first.constant is None:
+                self._of_one[id(result)] = (result, first)
             if not first.votes and first.constant is None:
                 first.vote("array" if name != "tensor" else "list", WEAK)
             if "list" in first.votes and first.element is None and name != "as_tensor":
@@ -366,6 +372,7 @@ def _of_tensor(owner: Thing, name: str, arguments: list[Thing], named: Mapping[s
         return owner
     if name in _INDEXED and len(arguments) > 1:
         find(arguments[1]).dtype = "long"
+        _whole_as(arguments[1])
     if name.startswith("masked_") and arguments:
         find(arguments[0]).dtype = "bool"
     if name == "numpy":
@@ -409,9 +416,13 @@ def _classes(scores: Thing, target: Thing) -> None:
     if not scores.made:
         scores.dimensions = scores.dimensions or 2
     target.dtype, target.dimensions = "long", 1
+    _whole_as(target)
+
+
+def _whole_as(target: Thing) -> None:
+    """What something is with another shape, is of integers as well; a name may be another shape of itself."""
     seen = {id(find(target))}
     while target.whole is not None and id(find(target.whole)) not in seen:
-        # What it is with another shape is of integers as well; a name may be another shape of itself.
         target = find(target.whole)
         target.dtype = target.dtype or "long"
         seen.add(id(target))

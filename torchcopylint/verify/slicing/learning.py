@@ -190,7 +190,7 @@ class Learner:
 
     def _kinds(self, row: int, message: str) -> tuple[tuple[str, str], ...]:
         """Of which kind the names that a statement passes on should have been, by what refused one of them."""
-        if message.startswith(("tensors used as indices", "only integers, slices")):
+        if message.startswith(("tensors used as indices", "arrays used as indices", "only integers, slices")):
             taken = [node.slice for part in self._at[row] for node in walked(part) if isinstance(node, ast.Subscript)]
             taken = [part for index in taken for part in (index.elts if isinstance(index, ast.Tuple) else [index])]
             return tuple(sorted({(name, "indices") for name in map(_last_name, taken) if name}))

@@ -10,6 +10,7 @@ from typing import TypeGuard
 
 from torchcopylint.verify.slicing import tables
 from torchcopylint.verify.slicing.calls import IN_PLACE, OF_BOTH, TRANSPARENT, Calls
+from torchcopylint.verify.slicing.indexing import widened
 from torchcopylint.verify.slicing.source import goes_back
 from torchcopylint.verify.slicing.things import USED, WEAK, Thing, find, kind_of, unify
 from torchcopylint.verify.slicing.world import World, instance_of, is_static, method_named
@@ -370,6 +371,10 @@ class Reading:
             named[None].vote("dict", USED)
         func = node.func
         self._called.add(func)
+        single = widened(node)
+        if single is not None:
+            labels = self.value(single)
+            labels.dtype, labels.dimensions = labels.dtype or "long", labels.dimensions or 1
         if isinstance(func, ast.Attribute):
             if isinstance(func.value, ast.Call) and ast.unparse(func.value.func) == "super":
                 by_name: dict[str | None, Thing] = {}

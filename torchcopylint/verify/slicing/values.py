@@ -13,6 +13,7 @@ from torchcopylint.verify.slicing.fitting import as_used, is_plain, likeliest
 from torchcopylint.verify.slicing.inference import Inference
 from torchcopylint.verify.slicing.sizes import Setting, Sizes
 from torchcopylint.verify.slicing.things import PROVEN, Thing, find, has_graph, hinted, is_bare, kind_of
+from torchcopylint.verify.slicing.world import instance_of
 
 _ARITHMETIC = {"Add": "+", "Sub": "-", "Mult": "*", "FloorDiv": "//", "Div": "/", "Pow": "**", "Mod": "%"}
 DEEPEST = 5
@@ -86,6 +87,10 @@ class Values(ABC):
         if id(thing) in self.named:
             return self.named[id(thing)]
         kind, weight = kind_of(thing)
+        own = instance_of(thing)
+        if own in self.world.classes:
+            # Whatever else was read of it, as of others that go where it goes.
+            kind, weight = f"instance {own}", PROVEN
         last = name.rsplit(".", 1)[-1]
         for asked in (self.wanted.values, self.wanted.truths) if name not in self.kinds else ():
             if last in asked and is_plain(thing, kind, asked[last]):
