@@ -10,7 +10,7 @@ from test_verify_programs import the, verified
 
 from torchcopylint.base.verification import Verdict
 from torchcopylint.verify.run import Verifier
-from torchcopylint.verify.slicing.indexing import widened
+from torchcopylint.verify.slicing.indexing import dimensions_told, widened
 from torchcopylint.verify.slicing.learning import Learner
 from torchcopylint.verify.slicing.needing import is_run_back
 from torchcopylint.verify.slicing.source import parse, scopes_at
@@ -196,3 +196,56 @@ def test_a_graph_is_kept_for_whoever_runs_backward_over_it(use: str, run_back: b
     assert is_run_back(source.tree, scopes, {row}, {returning}) is run_back
     assert not is_run_back(source.tree, scopes, {row}, ())
     assert not is_run_back(source.tree, scopes, {row - 3}, {returning})
+
+
+FLAT = """\
+import torch
+
+
+def windows(kind, train, test, length):
+    if kind == "train":
+        rows = train
+    else:
+        rows = test
+    {refusal}
+    starts = torch.arange(rows.size(0) - length)
+    starts.clamp(1, 2)
+    return torch.stack([rows[s : s + length] for s in starts.tolist()]) + torch.ones({shape})
+"""
+
+
+@pytest.mark.parametrize(
+    ("refusal", "shape"),
+    [
+        ("if rows.dim() != 1:\n        raise ValueError(rows)", "1"),
+        ("assert rows.ndimension() == 1 and length > 0", "1"),
+        ("assert len(rows.shape) in (3, 4)", "1"),
+        ("if not rows.ndim == 1:\n        raise ValueError(rows)", "1"),
+    ],
+)
+def test_what_is_refused_unless_it_has_so_many_dimensions_has_them(
+    refusal: str, shape: str, verifier: Verifier
+) -> None:
+    text = FLAT.format(refusal=refusal, shape=shape)
+    result = verified(text, the(text, "TCL602"), verifier)
+    assert result.verdict is Verdict.CONFIRMED
+    assert any("a call, 2 dimensions" in item.text for item in result.evidence)
+
+
+@pytest.mark.parametrize(
+    ("test", "met", "told"),
+    [
+        ("x.dim() == 2", True, [("x", 2)]),
+        ("x.dim() != 2", False, [("x", 2)]),
+        ("x.dim() == 2", False, []),
+        ("x.dim() == 2 or y", True, []),
+        ("x.dim() != 2 or len(y.size()) != 3", False, [("x", 2), ("y", 3)]),
+        ("x.dim() > 2", True, []),
+        ("x.dim() == n", True, []),
+        ("len(x) == 2", True, []),
+        ("x.size(1) == 2", True, []),
+    ],
+)
+def test_a_condition_tells_dimensions(test: str, met: bool, told: list[tuple[str, int]]) -> None:
+    node = ast.parse(test, mode="eval").body
+    assert [(ast.unparse(part), count) for part, count in dimensions_told(node, met=met)] == told

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable
 
+from torchcopylint.verify.slicing.indexing import dimensions_told
 from torchcopylint.verify.slicing.reading import Reading, either
 from torchcopylint.verify.slicing.source import is_autograd_function
 from torchcopylint.verify.slicing.things import Thing, find
@@ -108,8 +109,21 @@ class Walk(Reading):
         if isinstance(tested, ast.Name | ast.Attribute):
             value.tested = True
 
+    def _dimensions(self, test: ast.expr, *, met: bool) -> None:
+        """All else is refused: what is asked for so many dimensions has them."""
+        for part, count in dimensions_told(test, met=met):
+            whole = find(self.value(part))
+            for one in (whole, *map(find, whole.ways)):
+                one.dimensions = one.dimensions if one.dimensions is not None else count
+
+    def _assert(self, node: ast.Assert) -> None:
+        self._parts(node)
+        self._dimensions(node.test, met=True)
+
     def _if(self, node: ast.If) -> None:
         self._truth(node.test)
+        if isinstance(node.body[-1], ast.Raise):
+            self._dimensions(node.test, met=False)
         before = dict(self.names)
         self.body(node.body)
         after, self.names = self.names, before
