@@ -249,3 +249,61 @@ def test_what_is_refused_unless_it_has_so_many_dimensions_has_them(
 def test_a_condition_tells_dimensions(test: str, met: bool, told: list[tuple[str, int]]) -> None:
     node = ast.parse(test, mode="eval").body
     assert [(ast.unparse(part), count) for part, count in dimensions_told(node, met=met)] == told
+
+
+FREEZES = """\
+import torch
+from torch import nn
+
+
+class Block(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.norm = nn.LayerNorm(width)
+        self.out = nn.Linear(width, width)
+
+    def forward(self, x):
+        x = self.out(x)
+        y = torch.exp(x)
+        y += 1
+        return self.norm(y)
+
+
+class Encoder(nn.Module):
+    def __init__(self, width, depth=2):
+        super().__init__()
+        self.layers = nn.ModuleList(Block(width) for _ in range(depth))
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return x
+
+
+class Embedder(nn.Module):
+    def __init__(self, width, kind=Encoder):
+        super().__init__()
+        self.encoder = kind(width)
+        {freeze}
+
+    def forward(self, x):
+        return self.encoder(x)
+{more}"""
+
+
+@pytest.mark.parametrize(
+    ("freeze", "more", "confirmed"),
+    [
+        ("for p in self.parameters():\n            p.requires_grad = False", "", False),
+        ("self.requires_grad_(False)", "", False),
+        ("self.eval()", "", True),
+        ("self.encoder.layers[0].requires_grad_(False)", "", True),
+        ("self.requires_grad_(False)", "\n\ndef build():\n    return Encoder(4)\n", True),
+    ],
+)
+def test_a_class_that_is_only_made_to_be_frozen_trains_nothing(
+    freeze: str, more: str, confirmed: bool, verifier: Verifier
+) -> None:
+    text = FREEZES.format(freeze=freeze, more=more)
+    result = verified(text, the(text, "TCL202"), verifier)
+    assert (result.verdict is Verdict.CONFIRMED) is confirmed

@@ -15,6 +15,7 @@ from torchcopylint.verify.slicing import tables
 from torchcopylint.verify.slicing.conditions import wanted_for
 from torchcopylint.verify.slicing.driver import Driver
 from torchcopylint.verify.slicing.dtypes import dtypes_asked, index_types_asked
+from torchcopylint.verify.slicing.freezing import is_made_frozen
 from torchcopylint.verify.slicing.inference import Inference
 from torchcopylint.verify.slicing.making import Maker
 from torchcopylint.verify.slicing.moves import copied_elsewhere, only_elsewhere
@@ -148,6 +149,7 @@ class Scripting:
             or (plan.cut and self._forgets_dtypes(plan, script))
             or self._nobody_collects
             or self._is_run_back
+            or self._is_made_frozen
             or ("nothing-left" in self.confirm and maker.only_listed),
             unwritten=bool(plan.targets) and self._nobody_writes,
             unlent=self._unlent(plan, setting, script.text) if not setting.frozen else None,
@@ -293,6 +295,11 @@ class Scripting:
         return "graph-kept" in self.confirm and is_run_back(
             self.source.tree, self.scopes, self.plans.rows, self._returning
         )
+
+    @cached_property
+    def _is_made_frozen(self) -> bool:
+        """Whether a backward pass over what the steps are a part of is only assumed: who makes it freezes it."""
+        return "raises-later" in self.confirm and is_made_frozen(self.source.tree, self.scopes)
 
     @cached_property
     def _returning(self) -> frozenset[int]:
