@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.autograd import autocasting, grads, needed
-from torchcopylint.flow.events import methods
+from torchcopylint.flow.events import methods, timed
 from torchcopylint.flow.facts import Discarded, GradModeUnused
 from torchcopylint.flow.graphs import copied_terms, terms
 from torchcopylint.flow.interprocedural import asked_by_turns
@@ -161,7 +161,8 @@ def _shows_values(m: Machine) -> bool:
     return any(isinstance(made, idle) or _makes_for_nobody(m, made) for made in dropped)
 
 
-_SHOWN = frozenset({"tensor", "zeros", "ones", "eye", "full", "arange", "linspace", "logspace"})
+_DRAWN = frozenset({"multinomial", "bernoulli", "poisson", "normal", "rand", "randn", "randint", "randperm"})
+_SHOWN = frozenset({"tensor", "zeros", "ones", "eye", "full", "arange", "linspace", "logspace"}) | _DRAWN
 _SAID = frozenset({"size", "dim", "numel", "nelement", "ndimension"})
 _BY_NUMPY = "sum mean std var min max exp log sqrt abs sin cos tanh dot matmul argmax argmin unique cumsum where shape"
 """Functions of NumPy that compute something and leave what they are given as it is."""
@@ -169,11 +170,11 @@ _COMPUTED_BY_NUMPY = frozenset(_BY_NUMPY.split())
 
 
 def _makes_for_nobody(m: Machine, made: t.Event | None) -> bool:
-    """Whether a call makes a tensor of numbers, asks one for its size, or has NumPy compute something: that alone, as a
-    statement, is there to be seen."""
+    """Whether a call makes a tensor of numbers or draws them, asks one for its size, or has NumPy compute something:
+    that alone, as a statement, is there to be seen."""
     if isinstance(made, t.Invoke) and made.name in _SAID and not made.arguments:
         return bool(m.value(made.base).refs)
-    package, _, name = m.dotted_of(made).rpartition(".") if isinstance(made, t.Call | t.Invoke) else ("", "", "")
+    package, _, name = imports.ahead(m, made).rpartition(".") if isinstance(made, t.Call | t.Invoke) else ("", "", "")
     return (package == "torch" and name in _SHOWN) or (package == "numpy" and name in _COMPUTED_BY_NUMPY)
 
 
@@ -278,59 +279,6 @@ def _is_repeated(m: Machine, event: t.Discard) -> bool:
     return False
 
 
-_CLOCKS = frozenset(
-    {"time.time", "time.perf_counter", "time.perf_counter_ns", "time.monotonic", "time.process_time", "time.time_ns"}
-    | {"timeit.default_timer"}
-)
-
-
-def _is_timed(m: Machine, event: t.Discard) -> bool:
-    """Whether a clock is read before a statement and again right after it, or after a loop that does nothing else: the
-    time that it takes is what is wanted."""
-    tape = _tape_of(m.unit.tape, event)
-    last: t.Event = event
-    calls: list[t.Call | t.Invoke] = [*m.index.of(t.Call), *m.index.of(t.Invoke)]
-    if not any(call.site < event.site and imports.ahead(m, call) in _CLOCKS for call in calls):
-        return False
-    while tape:
-        for after in tape[tape.index(last) + 1 :]:
-            if isinstance(after, t.Call | t.Invoke) and imports.ahead(m, after) in _CLOCKS:
-                return True
-            if isinstance(after, t.Discard | t.Bind | t.Branch | t.Loop | t.Try) and not _waits(m, after):
-                return False
-        loop = next((one for one in m.index.of(t.Loop) if one.body is tape), None)
-        if loop is None or not all(_only_counts(m, one) or one == last for one in tape):
-            return False
-        tape, last = _tape_of(m.unit.tape, loop), loop
-    return False
-
-
-def _only_counts(m: Machine, event: t.Event) -> bool:
-    """Whether an event of a loop does nothing that is left behind: it computes, waits, or takes the next number."""
-    if isinstance(event, t.Bind):
-        made = m.unit.definitions[event.value] if event.value >= 0 else None
-        return isinstance(made, t.Iterate)
-    return not isinstance(event, t.Discard | t.Branch | t.Loop | t.Try | t.Return) or _waits(m, event)
-
-
-def _tape_of(tape: t.Tape, event: t.Event) -> t.Tape:
-    """The tape that an event stands in itself, of all within one."""
-    for bracket in tape:
-        if bracket == event:
-            return tape
-        for part in t.inner_tapes(bracket):
-            found = _tape_of(part, event)
-            if found:
-                return found
-    return ()
-
-
-def _waits(m: Machine, event: t.Event) -> bool:
-    """Whether a statement waits for a device: `torch.cuda.synchronize()`."""
-    made = m.unit.definitions[event.value] if isinstance(event, t.Discard) else None
-    return isinstance(made, t.Call | t.Invoke) and imports.ahead(m, made).endswith(".synchronize")
-
-
 def _collected(m: Machine, register: int) -> int:
     """What a list comprehension that is a statement collects, if it does so in one place; else the value itself."""
     if m.unit.definitions[register].__class__ is not t.Make:
@@ -355,7 +303,7 @@ def _discard(m: Machine, event: t.Discard) -> None:
         made, value = m.unit.definitions[register], m.value(register)
     if not (computes or register in m.called.pure) or _is_repeated(m, event) or _shows_values(m):
         return
-    if _is_timed(m, event):
+    if timed.is_timed(m, event) or timed.warms_up(m, event):
         return
     if isinstance(made, t.Operate):
         _note_arithmetic(m, event, made)
