@@ -91,9 +91,16 @@ def _meets_source(read: ReadAfter, owns: list[ReadAfter]) -> bool:
 def _outside(unit: UnitFacts, facts: list[ConditionalWrite], owns: dict[int, list[ReadAfter]]) -> Iterator[Report]:
     """Writes that reach what others hold: once for each source, at the first."""
     seen: set[int] = set()
+    # What is written again and again, and then let go of, can only have been meant to change the source.
+    looked = {fact.storage for fact in facts if any(not _writes_on(unit, read) for read in owns.get(fact.site, ()))}
     for fact in sorted(facts, key=lambda fact: fact.site):
         write = unit.writes[fact.site]
-        if fact.storage in seen or not owns.get(fact.site) or not {link.how for link in fact.links} <= HOWS:
+        if (
+            fact.storage in seen
+            or fact.storage not in looked
+            or not owns.get(fact.site)
+            or not {link.how for link in fact.links} <= HOWS
+        ):
             continue
         field = fact.own or _is_measured(unit, fact, write)
         variant = "field" if field else "caller" if _suffers_caller(unit, fact, write) else ""
@@ -108,6 +115,12 @@ def _outside(unit: UnitFacts, facts: list[ConditionalWrite], owns: dict[int, lis
             confidence=confidence(write.sure, fact.sure),
             variant=variant,
         )
+
+
+def _writes_on(unit: UnitFacts, read: ReadAfter) -> bool:
+    """Whether a read is that of a statement that writes the same name once more: `x.mul_(2)`, then `x.add_(1)`."""
+    again = unit.writes.get(read.site)
+    return again is not None and again.root == read.name and again.dropped
 
 
 def _is_measured(unit: UnitFacts, fact: ConditionalWrite, write: Write) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from torchcopylint.base.finding import Confidence, Role
 from torchcopylint.base.report import Point, Report
 from torchcopylint.checks._common import (
+    DIRECT_FORMS,
     at_most,
     confidence,
     first_read_of,
@@ -43,6 +44,8 @@ def check(unit: UnitFacts) -> Iterator[Report]:
                 continue
             # On the path where it is no copy, it is none, however it is made on the others.
             if not read.certain and not read.partly and not read.conditional:
+                continue
+            if read.consumer != "load_state_dict" and _reaches_model(unit, taken[-1]):
                 continue
             link = taken[0]
             if OPTIMIZER_STATE in read.flags and not _is_of_optimizer(write, link):
@@ -163,6 +166,13 @@ def _collected(unit: UnitFacts, fact: Collected, taken: Link) -> Iterator[Report
 def _own_doing(read: ReadAfter, write: Write) -> bool:
     """The snapshot's own items were written on purpose, through the snapshot."""
     return bool(read.below_written) and any(link.how is How.STATE for link in read.below_written)
+
+
+def _reaches_model(unit: UnitFacts, taken: Link) -> bool:
+    """Whether the model is written through elements of what was taken: `for p in self.params: p.mul_(1 - decay)`. Who
+    holds the tensors of a state for that wants the present ones."""
+    writes = [write for write in unit.writes.values() if write.form in DIRECT_FORMS and "[" not in write.name]
+    return any(link.how is How.STATE and link.site == taken.site for write in writes for link in write.chain)
 
 
 def _is_of_optimizer(write: Write, link: Link) -> bool:
