@@ -75,8 +75,9 @@ def found(m: Machine, known: set[int]) -> Iterator[Relation]:
 
 def handed_out(m: Machine) -> tuple[Gathered, ...]:
     """The sums and lists that a unit returns, and leaves it to the callers of other files what they are for: in its
-    own file, nobody calls it."""
-    if not m.gathering.own or m.world.call_modes.get(m.unit.number):
+    own file, nobody calls it. But not what is for others than those: who tries a network and asks for the shape is not
+    all that calls it."""
+    if not m.gathering.own or m.world.call_modes.get(m.unit.number) or is_for_others(m.world, m.unit.number):
         return ()
     found = []
     for fact, looks in _figures(m, set()):
