@@ -176,7 +176,7 @@ def _copy(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str)
     if obj.kind is Kind.STATE_DICT:
         return containers.shallow_copy(m, source, event.site, text)
     if obj.kind in TENSORS:
-        copying.note_copy(m, source, event.site, receiver_text(m, event))
+        copying.note_copy(m, source, event, receiver_text(m, event))
         made = Object(obj.kind, obj.sure, leaf=Fact.YES, requires_grad=obj.requires_grad, dtype=obj.dtype, text=text)
         return memory.alias(m, source, event.site, How.COPY, made)
     if obj.kind in CONTAINERS:

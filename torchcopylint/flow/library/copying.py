@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.autograd.unknowns import BACKWARD_NAMES
 from torchcopylint.flow.facts import TensorCopied
+from torchcopylint.flow.graphs import figures
 from torchcopylint.flow.library import reparametrised
 from torchcopylint.flow.model import ANY_ELEMENT, COMPUTES, CONTAINERS, LOCAL, TENSORS, Fact, Kind, Object, Sure, Value
 from torchcopylint.flow.program import hollow
@@ -25,13 +26,16 @@ MAX_DEPTH = 2
 _ASKED_FOR_PARAMETERS = frozenset({"parameters()", "named_parameters()"})
 
 
-def note_copy(m: Machine, value: Value, site: int, name: str) -> None:
-    """`copy.copy` gets a tensor, whichever of its objects the value is."""
+def note_copy(m: Machine, value: Value, call: t.Call | t.Invoke, name: str) -> None:
+    """`copy.copy` gets a tensor, whichever of its objects the value is. A copy of which only the numbers are taken has
+    no use for a graph: `copy.copy(x).cpu().data.numpy()`."""
     found = [m.state.object(ref) for ref in value.refs]
     if all(obj.kind in TENSORS for obj in found):
-        computed = all(_is_computed(obj) for obj in found)
+        looks = figures.Looks(m.unit, m)
+        number = looks.ends(call.out) and looks.looked and not looks.returned
+        computed = not number and all(_is_computed(obj) for obj in found)
         sure = min(obj.sure for obj in found)
-        m.fact(TensorCopied(site, name, "copy", found[0].site if computed else -1, sure))
+        m.fact(TensorCopied(call.site, name, "copy", found[0].site if computed else -1, sure))
 
 
 def refine_source(m: Machine, source: Value, out: int) -> None:
