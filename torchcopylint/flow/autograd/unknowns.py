@@ -8,6 +8,7 @@ from torchcopylint.flow.graphs import runs
 from torchcopylint.flow.model import BLANK, BUFFERS, INFERENCE, TENSORS, Fact, Kind, Object, Value
 from torchcopylint.flow.running.machine import Machine
 from torchcopylint.flow.storages import reading, slots, writing
+from torchcopylint.flow.tapes import uses
 from torchcopylint.flow.values import kinds, memory, naming
 from torchcopylint.flow.values.sites import Arguments
 from torchcopylint.flow.values.state import kind_of
@@ -126,10 +127,18 @@ def is_handed_back(m: Machine, register: int) -> bool:
     """Whether something is done with what a call of `backward` returns: autograd's returns nothing.
 
     `x, log_det = flow.backward(u)` is the inverse of a layer, or its gradient written by hand. Who merely passes on
-    what a wrapper returns, passes on `None`.
+    what a wrapper returns, passes on `None`. Where layers hand their gradients to one another, nobody does anything
+    with what the last one returns: `grad = criterion.backward(loss)`, `net.backward(grad)`.
     """
     used = m.consumer_of(register) if register >= 0 else None
-    return isinstance(used, t.Bind | t.Unpack | t.Attribute | t.Item | t.Invoke | t.Operate)
+    if isinstance(used, t.Bind | t.Unpack | t.Attribute | t.Item | t.Invoke | t.Operate):
+        return True
+    call = m.unit.definitions[register] if register >= 0 else None
+    given = call.arguments[0].register if isinstance(call, t.Invoke) and call.arguments else t.NO_REGISTER
+    loaded = m.unit.definitions[given] if given >= 0 else None
+    bound = uses.bindings_before(m, loaded) if isinstance(loaded, t.Load) else [given]
+    made = [m.unit.definitions[one] if one >= 0 else None for one in bound]
+    return bool(made) and all(isinstance(one, t.Invoke) and one.name == "backward" for one in made)
 
 
 def maybe_backward(m: Machine, arguments: Arguments, site: int, name: str) -> None:
