@@ -308,7 +308,9 @@ def _unpack(m: Machine, event: t.Unpack) -> None:
     if spelt is not None:
         m.set(event.out, m.value(spelt) if spelt >= 0 else memory.unknown(m, event.site, text))
         return
-    each = m.each(memory.by_kind(m, value))
+    each = list(m.each(memory.by_kind(m, value)))
+    if any(obj.kind in BUFFERS for _, obj in each) and _has_keys(m, event.value):
+        each = [(one, obj._replace(kind=Kind.UNKNOWN) if obj.kind in BUFFERS else obj) for one, obj in each]
     first = _in_front(m, event) if position is None else 0
     part = slots.join_values([_part_of(m, one, obj, position, event.site, text, first) for one, obj in each])
     for ref in part.refs if position is None else ():
@@ -330,6 +332,21 @@ def _are_pairs(m: Machine, register: int) -> bool:
     element = m.unit.definitions[register] if register >= 0 else None
     through = m.unit.definitions[element.iterable] if element.__class__ is t.Iterate and element.iterable >= 0 else None
     return through.__class__ is t.Invoke and through.name == "parameters"
+
+
+def _has_keys(m: Machine, register: int) -> bool:
+    """Whether a part of what is taken apart is asked for something by its name, `info["loss"]`: then it was no tensor
+    that came apart, whatever an annotation says."""
+    bound = [m.consumer_of(one.out) for one in m.index.of(t.Unpack) if one.value == register]
+    loads = [use.register for one in bound if isinstance(one, t.Bind) for use in uses.of_name(m, one.name) if use.loads]
+    return any(_by_name(m, register) for register in loads)
+
+
+def _by_name(m: Machine, register: int) -> bool:
+    used = m.consumer_of(register)
+    key = used.subscript[0] if isinstance(used, t.Item) and used.base == register and len(used.subscript) == 1 else None
+    made = m.unit.definitions[key] if isinstance(key, int) and key >= 0 else None
+    return isinstance(made, t.Const) and isinstance(made.value, str)
 
 
 def _spelt_out(m: Machine, event: t.Unpack) -> int | None:
