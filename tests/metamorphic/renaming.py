@@ -194,5 +194,10 @@ class _Attributes(cst.CSTTransformer):
             return updated_node.with_changes(target=self._renamed(updated_node.target))
         return updated_node
 
+    def leave_AssignTarget(self, original_node: cst.AssignTarget, updated_node: cst.AssignTarget) -> cst.AssignTarget:
+        if self._classes[-1] and isinstance(updated_node.target, cst.Name):
+            return updated_node.with_changes(target=self._renamed(updated_node.target))
+        return updated_node
+
     def _renamed(self, name: cst.Name) -> cst.Name:
         return name.with_changes(value=self._names.get(name.value, name.value))
