@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeGuard
+from typing import TYPE_CHECKING
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import CallerSuffers, EntryWritten, PartSuffers, ReadAfter, Write
@@ -315,7 +315,7 @@ def _takes_only(callee: Machine, event: t.Event, parameters: set[str]) -> bool:
     itself."""
     if isinstance(event, t.StoreItem | t.Augment):
         registers = [event.value]
-    elif isinstance(event, t.Invoke) or _is_inner(callee, event):
+    elif isinstance(event, t.Invoke) or (isinstance(event, t.Call) and _is_inner(callee, event)):
         registers = [argument.register for argument in event.arguments]
     else:
         return False
@@ -330,10 +330,10 @@ def _takes_only(callee: Machine, event: t.Event, parameters: set[str]) -> bool:
     return not _loads(callee, registers, own)
 
 
-def _is_inner(callee: Machine, event: t.Event) -> TypeGuard[t.Call]:
+def _is_inner(callee: Machine, event: t.Call) -> bool:
     """Whether a function calls one that is defined in it: what that does to what it is handed, the outer one does."""
     inner = callee.world.machines.get(callee.called.writes.get(event.site, _NOTHING)[0])
-    return isinstance(event, t.Call) and inner is not None and inner.unit.parent == callee.unit.number
+    return inner is not None and inner.unit.parent == callee.unit.number
 
 
 def _loads(callee: Machine, registers: list[int], names: set[str]) -> bool:

@@ -203,12 +203,13 @@ def is_on_element(m: Machine, site: int) -> bool:
                 return not followed
             # `layer = self.layers[i]`, then `layer(x)`; one name is followed, and no chain of them.
             followed = True
-            bound = m.index.binds.get(event.name, ())
+            bound = [*m.index.binds.get(event.name, ())]
             alone = len(bound) == 1 and bound[0].value >= 0 and m.index.loops.get(bound[0].site, ()) == around
             event = m.unit.definitions[bound[0].value] if alone else None
             continue
         # `self.layers[i](x)` calls another one on each turn, as `layer(x)` does.
-        place = event.subscript[0] if isinstance(event, t.Item) and len(event.subscript) == 1 else None
+        places = [*event.subscript] if isinstance(event, t.Item) else []
+        place = places[0] if len(places) == 1 else None
         if isinstance(place, int) and _is_taken_out(m, place, loop):
             return True
         event = m.unit.definitions[event.base] if event.base >= 0 else None
