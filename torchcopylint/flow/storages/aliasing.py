@@ -212,12 +212,23 @@ def _names_of_one(m: Machine, refs: tuple[int, ...]) -> list[tuple[int, str]]:
 
 
 def is_bound_from(m: Machine, site: int, source: str) -> bool:
-    """Whether a name or a field is bound, at a site, to just what the place `source` holds: `self.slow = self.net`."""
+    """Whether a name or a field is bound, at a site, to just what the place `source` holds: `self.slow = self.net`,
+    also beside others, `self.slow, self.head = self.net, make()`."""
     stored: list[t.Bind | t.StoreAttribute] = [*m.index.of(t.Bind), *m.index.of(t.StoreAttribute)]
-    registers = [event.value for event in stored if event.site == site]
+    registers = [_taken_of(m, event.value) for event in stored if event.site == site]
     made = [m.unit.definitions[register] for register in registers if register >= 0]
     looks = bool(made) and all(isinstance(event, t.Load | t.Attribute) for event in made)
     return looks and all(naming.text_of(m, register) == source for register in registers)
+
+
+def _taken_of(m: Machine, register: int) -> int:
+    """What a value is that is taken, by its place, out of a tuple which the same statement spells out."""
+    made = m.unit.definitions[register] if register >= 0 else None
+    several = m.unit.definitions[made.value] if isinstance(made, t.Unpack) and made.value >= 0 else None
+    if isinstance(made, t.Unpack) and isinstance(several, t.Make) and several.kind in ("tuple", "list"):
+        plain = not any(several.stars) and 0 <= made.position < len(several.items)
+        return several.items[made.position] if plain else register
+    return register
 
 
 def is_place(m: Machine, key: Key) -> bool:
