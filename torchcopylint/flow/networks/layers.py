@@ -12,6 +12,7 @@ from torchcopylint.flow.library import containers, custom, operations, reparamet
 from torchcopylint.flow.model import (
     ANY_RECURRENT,
     CONTAINERS,
+    IDENTITY,
     IDENTITY_OR_OTHER,
     IF_IDENTITY,
     INFERENCE,
@@ -387,9 +388,10 @@ def _note_pure(
     m: Machine, function: Value, obj: Object, row: table.ModuleOp, first: Value, site: int, name: str
 ) -> None:
     """A layer in a field of `self` that keeps nothing and writes nothing: if its result is dropped, nothing has
-    happened. Another module may have been given hooks that are waiting for it."""
+    happened. Another module may have been given hooks that are waiting for it; so has an identity, which is there for
+    nothing else."""
     field = isinstance(function.root, tuple) and m.state.object(function.root[0]).owner == "self"
-    kept = row.stateful or bool(row.parameters) or row.output != "tensor"
+    kept = row.stateful or bool(row.parameters) or row.output != "tensor" or row.name == IDENTITY
     if field and not kept and first.root is not None and dict(obj.config).get("inplace", False) is False:
         m.called.pure[m.index.calls[site]] = (naming.key_text(m, first.root), name, False, min(obj.sure, Sure.LIKELY))
 
