@@ -94,7 +94,10 @@ def first_reads(unit: UnitFacts, own: bool) -> dict[int, list[ReadAfter]]:
     collected = [fact for fact in unit.facts if isinstance(fact, Collected)]
     found: dict[int, list[ReadAfter]] = {}
     for fact in unit.facts:
-        if isinstance(fact, ReadAfter) and fact.own is own and not any(of_collected(fact, put) for put in collected):
+        if not isinstance(fact, ReadAfter) or fact.own is not own or fact.consumer == "passed":
+            # Whoever is passed all that stands in something may look at any of it, and need not.
+            continue
+        if not any(of_collected(fact, put) for put in collected):
             found.setdefault(fact.write, []).append(fact)
     return found
 

@@ -183,7 +183,7 @@ def entries(world: World) -> dict[int, list[EntryWritten]]:
                             later.bound,
                             site,
                             write.sure,
-                            earlier.consumer,
+                            "argument" if earlier.consumer in _PASSED else earlier.consumer,
                         )
                         known = found.setdefault(unit, [])
                         known += [fact] if fact not in known else []
@@ -210,8 +210,12 @@ def _are_two_entries(write: Write, earlier: ReadAfter, later: ReadAfter) -> bool
 def _are_passed_to_one(write: Write, entry: ReadAfter, second: ReadAfter) -> bool:
     """Whether one call is passed an entry, and the name by which it was written, as two: `model(b["ids"], labels)`."""
     named = second.name == write.root and second.name.isidentifier() and second.bound < write.site
-    passed = entry.consumer == second.consumer == "argument" and entry.target == second.target
-    return named and passed and not second.element and second.hows <= {None}
+    passed = second.consumer == "argument" and entry.consumer in _PASSED and entry.target == second.target
+    before = entry.bound < write.site
+    return named and passed and before and not second.element and second.hows <= {None}
+
+
+_PASSED = frozenset({"argument", "passed"})
 
 
 def _who_writes(m: Machine, write: Write) -> tuple[int, Write]:

@@ -38,8 +38,8 @@ Chain: TypeAlias = "tuple[tuple[int, Link], ...]"
 older object of the site, so that chains remain comparable when a loop has gone on."""
 MAX_CHAIN = 12
 VIEWS = frozenset({How.VIEW, How.INDEX, How.ROW})
-_HANDING_ON = frozenset({"return", "argument"})
-"""Consumers that get all that is known to stand under keys in something of which nobody knows what it is."""
+PASSED = "passed"
+"""What reads the entries of something that is passed, of which nobody knows what it is: who gets it may look at any."""
 MAX_DEPTH = 3
 """How deep a read of a container looks into its elements."""
 
@@ -52,8 +52,14 @@ def read(m: Machine, value: Value, site: int, consumer: str, target: str = "") -
     for ref in value.refs:
         kind = m.state.object(ref).kind
         looks = kind in CONTAINERS
-        looks = looks or (consumer in _HANDING_ON and kind is Kind.UNKNOWN)
-        looks = looks or (consumer == "return" and _has_elements(m, ref, consumer))
+        looks = looks or (consumer == "return" and (kind is Kind.UNKNOWN or _has_elements(m, ref, consumer)))
+        if (
+            not looks
+            and consumer == "argument"
+            and kind is Kind.UNKNOWN
+            and _holds_marks(m, ref, PASSED, MAX_DEPTH, {})
+        ):
+            _read_elements(m, ref, site, PASSED, target, MAX_DEPTH, value.root)
         if looks and _holds_marks(m, ref, consumer, MAX_DEPTH, {}):
             _read_elements(m, ref, site, consumer, target, MAX_DEPTH, value.root)
 
