@@ -71,16 +71,24 @@ _ADDING = frozenset({"add_module", "append", "extend", "insert", "register_modul
 
 
 def _stays_empty(m: Machine, dotted: str, site: int) -> bool:
-    """Whether a chain that is made without a layer gets none in this unit: it hands on what it is given.
+    """Whether a chain that is made without a layer gets none in this file: it hands on what it is given.
 
-    What has a name is likely to be filled by it, or by whom it is handed to.
+    What has a name is likely to be filled by it, or by whom it is handed to; what stands in a field, by another method.
     """
     if table.canonical(dotted) != chain_layers.SEQUENTIAL:
         return False
     made = m.index.calls.get(site)
     named = any(bind.value == made for binds in m.index.binds.values() for bind in binds)
-    added = any(event.__class__ is t.Invoke and event.name in _ADDING for event in m.unit.definitions)
-    return not named and not added
+    fields = {store.name for store in m.index.of(t.StoreAttribute) if store.value == made}
+    added = any(event.name in _ADDING for event in m.index.of(t.Invoke))
+    return not named and not added and not any(_fills(m, unit, fields) for unit in m.world.program.units)
+
+
+def _fills(m: Machine, unit: t.Unit, fields: set[str]) -> bool:
+    """Whether a unit adds something to what stands in a field by one of some names: `self.body.add_module(...)`."""
+    adding = (event for event in m.world.index(unit).of(t.Invoke) if event.name in _ADDING and event.base >= 0)
+    bases = (unit.definitions[event.base] for event in adding)
+    return any(isinstance(base, t.Attribute) and base.name in fields for base in bases)
 
 
 def _mode_of(m: Machine) -> frozenset[str]:
