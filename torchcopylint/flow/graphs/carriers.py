@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.graphs.runs import MAX_DEPTH, held_in, ran_at
+from torchcopylint.flow.model import TENSORS, Fact, Kind
 from torchcopylint.flow.program import recurrent
+from torchcopylint.flow.tapes import uses
 from torchcopylint.flow.values import naming
 
 if TYPE_CHECKING:
@@ -57,8 +59,46 @@ def found(m: Machine, loop: t.Loop, ran: int, through: frozenset[int]) -> tuple[
                 continue
             if recurrent.cuts_elements(m, (e for part in (loop.test, loop.body) for e in t.events(part)), name):
                 continue
+            if all(_is_for_next_turn(m, register, name, ran) for register, _ in places):
+                continue
             return None if _is_cut_by_method(m, loop, name) else (name, places[-1][1])
     return None
+
+
+def _is_for_next_turn(m: Machine, register: int, name: str, ran: int) -> bool:
+    """Whether what a turn leaves under a name is computed neither of what the name held before nor of anything that
+    backward at a site runs over on the same turn: then the next turn's backward is the first to come to its graph.
+
+    `y = head(state)`, `state = encoder(x)`, and backward over `y`: what `encoder` has saved is needed a turn later.
+    """
+    call = m.unit.definitions[m.index.calls[ran]] if ran in m.index.calls else None
+    if not isinstance(call, t.Invoke):
+        return False
+    made, lost = uses.expression(m, register, name), uses.expression(m, call.base, "")
+    if max(len(made), len(lost)) >= uses.MAX_EXPRESSION or any(e.__class__ is t.Load and e.name == name for e in made):
+        return False
+    inside = uses.loops_around(m, ran)
+    now, later = (
+        {event.site for event in part if isinstance(event, _COMPUTING) and _has_graph(m, event, Fact.UNKNOWN)}
+        for part in (lost, made)
+    )
+    aside = [event for event in lost if not isinstance(event, (*_COMPUTING, t.Load, t.Unpack))]
+    if any(_has_graph(m, event, Fact.LIKELY) for event in aside):
+        # A field, or what somebody has put into a list, may be what is carried.
+        return False
+    turn = {site for site in now | later if uses.loops_around(m, site) == inside}
+    return bool(now & turn and later & turn) and now.isdisjoint(later)
+
+
+_COMPUTING = (t.Call, t.Invoke, t.Operate)
+
+
+def _has_graph(m: Machine, event: t.Event, least: Fact) -> bool:
+    """Whether what an event makes is computed of something that requires grad, or may be."""
+    out = getattr(event, "out", t.NO_REGISTER)
+    held = held_in(m, m.value(out).refs if out >= 0 else (), MAX_DEPTH)
+    kinds = (*TENSORS, Kind.UNKNOWN)
+    return any(obj.kind in kinds and obj.leaf <= 0 and obj.requires_grad >= least for obj in held)
 
 
 def _called(
