@@ -38,6 +38,7 @@ def by_backward(m: Machine, value: Value, site: int, consumer: str) -> None:
                     written in m.writes
                     and saved in m.needed.saves
                     and not exclusion.exclude(m, m.needed.saves[saved].site, written)
+                    and not exclusion.exclude(m, obj.site, written)
                 ):
                     sure = min(obj.sure, m.writes[written].sure)
                     kept = m.needed.objects.get(saved, -1)

@@ -277,12 +277,16 @@ def _is_module(m: Machine, base: int, obj: Object) -> bool:
 
 def _is_put_back(m: Machine, event: t.StoreItem, ref: int, value: Value) -> bool:
     """Whether `kept[key] += x` stores what it has taken from there and changed in place, or a loop over `kept.items()`
-    what it has taken from there under that key: nothing new is held."""
+    what it has taken from there under that key: nothing new is held. So does `rows[i] = rows[i].reshape(1, -1)`, but
+    for what that may have copied."""
     made = m.unit.definitions[event.value] if event.augmented and event.value >= 0 else None
     if isinstance(made, t.Augment):
         return bool(value.refs) and m.value(made.target).refs == value.refs
     held = _memory_of(m, m.state.refs_of((ref, ANY_ELEMENT)))
-    return bool(value.refs) and _memory_of(m, value.refs) <= held and item_stores.goes_back(m, event)
+    mine = _memory_of(m, value.refs)
+    if item_stores.is_made_of_it(m, event):
+        return not mine.isdisjoint(held)
+    return bool(value.refs) and mine <= held and item_stores.goes_back(m, event)
 
 
 def _memory_of(m: Machine, refs: tuple[int, ...]) -> set[int]:

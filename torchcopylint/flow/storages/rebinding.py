@@ -31,6 +31,9 @@ def note_bind(m: Machine, event: t.Bind, before: Cell | None, value: Value) -> N
     """A name that held a tensor is bound to a value. `before` is what it held."""
     if before is None or not before.refs or before.refs == value.refs or not value.refs:
         return
+    if uses.from_iteration(m, event.value):
+        # The head of a loop, which computes nothing: `for p, (_, group) in pairs:`.
+        return
     old = m.state.object(before.refs[0])
     if old.kind not in TENSORS:
         _note_element(m, event, before, value)

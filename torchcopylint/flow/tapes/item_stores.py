@@ -55,6 +55,13 @@ def goes_back(m: Machine, store: t.StoreItem) -> bool:
     return any(_is_key_of(m, made[one], store) for one in bound if one >= 0)
 
 
+def is_made_of_it(m: Machine, store: t.StoreItem) -> bool:
+    """Whether what is stored was made of what stood there: `rows[i] = rows[i].reshape(1, -1)`."""
+    place = f"{naming.text_of(m, store.base)}[{naming.index_text(m, store.subscript)}]"
+    parts = uses.expression(m, store.value, "") if "..." not in place else []
+    return any(isinstance(part, t.Item) and naming.text_of(m, part.out) == place for part in parts)
+
+
 def keys_in_turn(m: Machine, store: t.StoreItem) -> list[object]:
     """The keys at which a loop stores one after the other: those that are written down in its head, as in
     `for key in ("ema", "optimizer"): found[key] = None`, if each turn stores."""
