@@ -19,8 +19,11 @@ _MOVES_ITSELF = re.compile(r"(?:^|_)(?:data|graphs?|g|bg|batch|enc\w*|tok\w*|sam
 def is_part(m: Machine, register: int) -> bool:
     """Whether a name is bound to nothing but a part of a loop's element, of which a part is passed to a network, or
     stands beside such a part: `for x, y in loader: y.cuda(); out = model(x)`. That is a tensor, and so is what stands
-    under a name in a loop's element: `batch["x"]`."""
+    under a name in a loop's element (`batch["x"]`), and each entry of what is called a batch that a loop goes through:
+    `for k in batch: batch[k].to(device)`."""
     load = m.unit.definitions[register] if register >= 0 else None
+    if _is_entry_of_batch(m, load):
+        return True
     if load.__class__ is t.Item and len(load.subscript) == 1 and isinstance(load.subscript[0], int):
         key = m.value(load.subscript[0]).const
         return isinstance(key, str) and not _MOVES_ITSELF.search(key) and _turn(m, register) >= 0
@@ -32,6 +35,27 @@ def is_part(m: Machine, register: int) -> bool:
         return False
     beside = {bind.name for bind in m.index.of(t.Bind) if _turn(m, bind.value) in turns}
     return any(name in beside for name in _passed(m))
+
+
+def _is_entry_of_batch(m: Machine, event: t.Event | None) -> bool:
+    """Whether something is the entry that a loop over what is called a batch, its keys, values or both has come to."""
+    key = event if isinstance(event, t.Load) else None
+    base = -1
+    if isinstance(event, t.Item) and len(event.subscript) == 1 and isinstance(event.subscript[0], int):
+        key, base = m.unit.definitions[event.subscript[0]], event.base
+    binds = m.index.binds.get(key.name, ()) if isinstance(key, t.Load) else ()
+    made = m.unit.definitions[binds[0].value] if len(binds) == 1 and binds[0].value >= 0 else None
+    position = -1
+    if isinstance(made, t.Unpack):
+        position, made = made.position, m.unit.definitions[made.value]
+    through = m.unit.definitions[made.iterable] if isinstance(made, t.Iterate) and made.iterable >= 0 else None
+    asked = through.name if isinstance(through, t.Invoke) else ""
+    place = naming.text_of(m, through.base if asked else through.out) if isinstance(through, t.Invoke | t.Load) else ""
+    if base >= 0:
+        taken = (asked, position) in (("", -1), ("keys", -1), ("items", 0)) and naming.text_of(m, base) == place
+    else:
+        taken = (asked, position) in (("values", -1), ("items", 1))
+    return taken and kinds.named_batch(place)
 
 
 def _turn(m: Machine, register: int) -> int:
