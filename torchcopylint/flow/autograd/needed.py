@@ -37,8 +37,9 @@ def by_backward(m: Machine, value: Value, site: int, consumer: str) -> None:
                 if (
                     written in m.writes
                     and saved in m.needed.saves
-                    and not exclusion.exclude(m, m.needed.saves[saved].site, written)
-                    and not exclusion.exclude(m, obj.site, written)
+                    and not any(
+                        exclusion.exclude(m, one, written) for one in (m.needed.saves[saved].site, obj.site, site)
+                    )
                 ):
                     sure = min(obj.sure, m.writes[written].sure)
                     kept = m.needed.objects.get(saved, -1)
