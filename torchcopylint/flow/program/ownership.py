@@ -22,7 +22,7 @@ from torchcopylint.flow.model import (
     Value,
 )
 from torchcopylint.flow.program import hollow, wholes
-from torchcopylint.flow.tapes import uses
+from torchcopylint.flow.tapes import exclusion, uses
 from torchcopylint.flow.values import imports, naming
 from torchcopylint.knowledge import table
 
@@ -274,12 +274,29 @@ def note_rebound(m: Machine, before: Cell, value: Value, name: str, site: int) -
     if any(own & {storage for storage, _ in built.parts} for built in m.owners.optimizers.values()):
         return
     late = tuple(
-        n for n, built in sorted(m.owners.optimizers.items()) if wholes.meet(m, wholes.parts_of(old), built.parts)
+        n
+        for n, built in sorted(m.owners.optimizers.items())
+        if wholes.meet(m, wholes.parts_of(old), built.parts) and not _is_renewed_with(m, n, site)
     )
     if not anew and new.kind in TENSORS and new.requires_grad is Fact.NO:
         m.owners.left_leaves[value.refs[0] | 1] = (name, site, late, min(old.sure, new.sure))
     elif anew or _is_leaf_to_train(new):
         _make_late(m, late, name, site, min(old.sure, new.sure))
+
+
+def _is_renewed_with(m: Machine, optimizer: int, site: int) -> bool:
+    """Whether a loop that makes a module anew gives each name of the optimizer another one behind that, wherever it may
+    come from, before it looks at it: `net = Net()`, and then `optimizer = make(net.parameters())`."""
+    names = set().union(*(m.state.holders.get(ref, set()) for ref in (optimizer, optimizer ^ 1)))
+    loops = uses.loops_around(m, site)
+    found = []
+    for name in names if loops else ():
+        later = [use for use in uses.of_name(m, name) if use.site > site] if isinstance(name, str) else []
+        first = later[0] if later else None
+        found.append(
+            first is not None and not first.loads and first.loops == loops and exclusion.goes_along(m, first.site, site)
+        )
+    return bool(found) and all(found)
 
 
 def note_switched_on(m: Machine, ref: int) -> None:
