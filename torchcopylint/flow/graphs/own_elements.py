@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.model import Kind, Sure
+from torchcopylint.flow.tapes import uses
+from torchcopylint.flow.values import kinds
 
 if TYPE_CHECKING:
     from torchcopylint.flow.running.machine import Machine
@@ -62,3 +64,21 @@ def _picks_by(m: Machine, loop: t.Loop, key: str) -> bool:
 def _is_of_head(m: Machine, register: int, head: t.Iterate) -> bool:
     made = m.unit.definitions[register] if register >= 0 else None
     return register == head.out or (isinstance(made, t.Unpack) and made.value == head.out)
+
+
+def through_optimizers(m: Machine) -> frozenset[int]:
+    """The sites of loops that go through optimizers, each of which steps: `for net, opt in zip(nets, optimizers)`.
+
+    Such a loop is as long as there are networks, and each of its turns is one of another network.
+    """
+    found = set()
+    for event in m.index.of(t.Invoke):
+        load = m.unit.definitions[event.base] if event.name == "step" and event.base >= 0 else None
+        around = uses.loops_around(m, event.site)
+        if not around or not isinstance(load, t.Load) or not uses.is_of_each_turn(m, event.base):
+            continue
+        held = m.value(event.base).kind is Kind.OPTIMIZER or kinds.named_optimizer(load.name.partition("#")[0])
+        bound = {uses.loops_around(m, bind.site) for bind in m.index.binds.get(load.name, ())}
+        if held and around in bound:
+            found.add(around[-1])
+    return frozenset(found)

@@ -36,8 +36,11 @@ def found(m: Machine) -> list[Relation]:
     if not m.runs.sites:
         return []
     loops = Loops(m.unit.tape)
-    # A graph for each of two models that are written out is what a comparison holds, and no more.
-    few = displayed(m.unit.tape, m.unit.definitions) if m.runs.added else frozenset()
+    # A graph for each of two models that are written out is what a comparison holds, and no more, and a graph for each
+    # network that has an optimizer of its own is what these are trained with.
+    few = frozenset[int]()
+    if m.runs.added:
+        few = displayed(m.unit.tape, m.unit.definitions) | own_elements.through_optimizers(m)
     relations: list[Relation] = []
     for site, (fact, ran) in sorted(m.runs.added.items()):
         freeing = [where for where in ran if where not in m.runs.kept] or _kept_by(m, fact, ran)
