@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.model import CONTAINERS, TENSORS, Fact, Kind
 from torchcopylint.flow.tapes import exclusion, same_arms, uses
-from torchcopylint.flow.tapes.inlining import is_result
+from torchcopylint.flow.tapes.inlining import HELPERS_NAME, is_result
 from torchcopylint.knowledge import table
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def each_turn(m: Machine, site: int, loop: int = -1, *, written: int = -1) -> bo
             bound = [bind for bind in m.index.binds.get(event.name, ()) if loop in uses.loops_around(m, bind.site)]
             before = [bind.site for bind in bound if bind.site < event.site and _is_passed(m, bind, event.site)]
             is_bound = any(exclusion.some_follow(m, before, one) for one in (site, event.site))
-            is_bound = is_bound or same_arms.bind_before(m, event, loop)
+            is_bound = is_bound or same_arms.bind_before(m, event, loop) or _is_of_call(m, event.name, loop)
             if bound and not is_bound and not is_result(m, event) and not _is_set_anew(m, bound, written):
                 return False
             if not bound and _is_filled(m, event.name, loop):
@@ -64,6 +64,19 @@ def each_turn(m: Machine, site: int, loop: int = -1, *, written: int = -1) -> bo
         else:
             return False
     return True
+
+
+def _is_of_call(m: Machine, name: str, loop: int) -> bool:
+    """Whether a name is one of a helper that stands in the place of its call in a loop: each call begins without what
+    an earlier one has bound to it, on whichever arm. What the helper binds first are its parameters."""
+    call = name.partition(HELPERS_NAME)[2]
+    sites = [
+        bind.site
+        for other, binds in m.index.binds.items()
+        if call and other.endswith(HELPERS_NAME + call)
+        for bind in binds
+    ]
+    return bool(sites) and loop in uses.loops_around(m, min(sites))
 
 
 _ANY = -1
@@ -196,7 +209,9 @@ def _is_filled(m: Machine, name: str, loop: int) -> bool:
             if _keeps_nothing(m, event) or _is_network(m, event) or _computes(m, event):
                 continue
             given = [one.register for one in event.arguments]
-            if m.value(use.register).kind in CONTAINERS or not all(_is_number(m, one) for one in given):
+            contained = m.value(use.register).kind in CONTAINERS
+            if given and (contained or not all(_is_number(m, one) for one in given)):
+                # `batches.next()`: who is given nothing puts nothing in.
                 return True
     return False
 
