@@ -146,8 +146,12 @@ def _held(m: Machine, refs: Iterable[int], depth: int) -> Iterator[int]:
 def _of_argument(m: Machine, ref: int, keeper: str, paths: Paths) -> Share | None:
     """The one share by which an object surely sits on another argument than the one that keeps it."""
     obj = m.state.object(ref)
-    shares = [share for share in obj.shares if share.storage in paths]
-    if len(shares) != 1 or not shares[0].sure or shares[0].when or len(obj.shares) > 1:
+    every = obj.shares
+    if obj.kind is Kind.MODULE and ref in paths:
+        # A layer that is handed over is a part of who keeps it by now.
+        every = tuple(share for share in every if share.storage == ref or paths.get(share.storage, ("",))[0] != keeper)
+    shares = [share for share in every if share.storage in paths]
+    if len(shares) != 1 or not shares[0].sure or shares[0].when or len(every) > 1:
         return None
     same = ref == shares[0].storage
     return shares[0] if paths[shares[0].storage][0] != keeper and (same or shares[0].how in _KEEPING) else None
