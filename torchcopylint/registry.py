@@ -250,15 +250,19 @@ def _takes_two(report: Report, facts: FileFacts) -> bool:
     be changed. Nothing is there to have its history cut."""
     places, statements = facts.expanded.places, facts.statements
     cut = any(point.role is Role.CUT for point in report.points)
-    looks = (point for point in report.points if point.role is Role.READ and point.phrase != _PUT_BACK)
-    reads = {point.site for point in looks if not cut} - {report.site}
+    looks = {point.site for point in report.points if point.role is Role.READ and point.phrase != _PUT_BACK}
+    reads = set() if cut else looks - {report.site}
     sites = {report.site, *(point.site for point in report.points)}
     at = {places.get(site, (site,))[:-1] for site in sites}
     if len(at) == 1:
         return () in at and report.site in facts.expanded.through
     frames = set()
-    for way in (places.get(site, (site,)) for site in sites - reads):
-        handed = any(one[:-1] == way[:-1] and statements[one[-1]] == statements[way[-1]] for one in _handed(facts))
+    for site in sites - reads:
+        way = places.get(site, (site,))
+        # Backward over what a helper returns is the caller's, whatever is made for the call in the same statement.
+        handed = not (cut and site in looks) and any(
+            one[:-1] == way[:-1] and statements[one[-1]] == statements[way[-1]] for one in _handed(facts)
+        )
         frames |= set() if handed else {way[:-1]}
     return () in frames or len(frames) > 1
 

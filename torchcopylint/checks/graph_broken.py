@@ -10,6 +10,7 @@ from torchcopylint.checks._common import confidence
 from torchcopylint.flow.facts import GraphLost, StepUnreached, UnitFacts
 
 ACROSS_CALLS = True
+WHERE_MADE = True
 
 
 def check(unit: UnitFacts) -> Iterator[Report]:

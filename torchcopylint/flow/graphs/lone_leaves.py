@@ -6,7 +6,7 @@ nothing.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING
 
 from torchcopylint.flow import tape as t
@@ -26,8 +26,11 @@ _TAKING = frozenset({"item", "tolist", "numpy", "detach"})
 MAX_EVENTS = 120
 
 
-def behind(m: Machine, register: int) -> t.Call | t.Invoke | None:
-    """The call that made such a leaf of the numbers in tensors, if nothing else behind a value requires grad."""
+def behind(
+    m: Machine, register: int, cuts: Callable[[t.Call | t.Invoke], bool] = lambda _: False
+) -> t.Call | t.Invoke | None:
+    """The call that made such a leaf of the numbers in tensors, if nothing else behind a value requires grad. `cuts` is
+    whether a call is known to take tensors with graphs."""
     leaves, seen = [], set[int]()
     way = WayBack(m, register, MAX_EVENTS)
     for event in way:
@@ -43,7 +46,7 @@ def behind(m: Machine, register: int) -> t.Call | t.Invoke | None:
             way.go_on(_operands(m, event))
         else:
             return None
-    if way.cut_short or not leaves or not all(_is_alone(m, leaf, seen) for leaf in leaves):
+    if way.cut_short or not leaves or not all(_is_alone(m, leaf, seen, cuts(leaf)) for leaf in leaves):
         return None
     return leaves[0]
 
@@ -70,14 +73,15 @@ def _operands(m: Machine, event: t.Event) -> tuple[int, ...]:
     return t.operands(event)
 
 
-def _is_alone(m: Machine, leaf: t.Call | t.Invoke, seen: Collection[int]) -> bool:
-    """Whether a leaf is made of the numbers in tensors, or of somebody's where an optimizer is to learn from it, and
-    nobody but what has been `seen` uses it."""
+def _is_alone(m: Machine, leaf: t.Call | t.Invoke, seen: Collection[int], of_graphs: bool) -> bool:
+    """Whether a leaf is made of tensors with graphs, of the numbers in tensors, or of somebody's where an optimizer is
+    to learn from it, and nobody but what has been `seen` uses it."""
     made = [m.state.object(ref) for ref in m.value(leaf.out).refs]
     if not made or any(obj.requires_grad is not Fact.YES or obj.leaf is Fact.NO for obj in made):
         return False
     parts = uses.expression(m, leaf.arguments[0].register, "")
-    if not any(_takes_numbers(m, part) for part in parts) and not _trains_others(m, leaf, parts):
+    numbers = of_graphs or any(_takes_numbers(m, part) for part in parts)
+    if not numbers and not _trains_others(m, leaf, parts):
         return False
     user = m.consumer_of(leaf.out)
     if not isinstance(user, t.Bind):

@@ -58,8 +58,11 @@ def note(m: Machine, value: Value, register: int, site: int, name: str) -> bool:
     found = [m.state.object(ref) for ref in value.refs]
     cut = cut_behind(m, register, site) if bare or wrapped else None
     if cut is not None and wrapped and reduced and cut[2] not in _WRAPPING and _is_named(m, register):
-        # `x = Variable(x.data, requires_grad=True)`, and then `x.sum().backward()`: the gradient of `x` is wanted.
-        return True
+        # `x = Variable(x.data, requires_grad=True)`, and then `x.sum().backward()`: the gradient of `x` is wanted,
+        # unless nobody looks at `x` again.
+        cut = _computed_from_leaves(m, whole)
+        if cut is None:
+            return True
     if cut is None and wrapped and kinds.named_loss(name):
         cut = _wrapped_behind(m, register, site) or _wrapped_by_helper(m, register, site)
     elif not bare and not wrapped and kinds.named_loss(name):
@@ -147,7 +150,9 @@ def _wrapped_behind(m: Machine, register: int, site: int) -> tuple[t.Event, int,
 
 def _computed_from_leaves(m: Machine, register: int) -> tuple[t.Event, int, str] | None:
     """The call that made a leaf which nobody looks at, if a value hangs on nothing but such ones."""
-    made = lone_leaves.behind(m, register)
+    made = lone_leaves.behind(
+        m, register, lambda leaf: cuts(m, leaf) is not None and carries(m, leaf.arguments[0].register)
+    )
     return None if made is None else (made, made.arguments[0].register, m.dotted_of(made))
 
 
