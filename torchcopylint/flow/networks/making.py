@@ -183,17 +183,29 @@ def make_optimizer(m: Machine, dotted: str, arguments: Arguments, site: int, nam
         # Whatever has parameters to train is a module.
         taken = [s.of for s in m.state.object(ref).shares if s.how is How.PARAMETERS]
         memory.refine(m, Value(tuple(taken)), Kind.MODULE, Sure.LIKELY)
-    shares = [
-        # A layer of a chain is no other one.
-        Share(s.storage, How.PARAMETERS, site, ref, s.region if _is_numbered(s.region) else (), s.when, s.sure)
-        for ref in parameters_in(m, given)
-        for s in m.state.object(ref).shares
-    ]
+    shares = _moved(m, parameters_in(m, given), site)
     ref = m.made_at(site)
     made = Object(Kind.OPTIMIZER, Sure.PROVEN, (*shares, Share(ref, How.OWN, site, ref)), type=dotted, site=site)
     m.state.make(ref, made._replace(text=f"{name}(...)"))
     ownership.note_built(m, ref, given, parameters_in(m, given), site, name)
     return Value((ref,), Kind.OPTIMIZER)
+
+
+def add_group(m: Machine, optimizer: int, group: Value, site: int, name: str) -> None:
+    """`add_param_group`: from here on, the optimizer moves what is in the group as well."""
+    given = parameters_in(m, group)
+    obj = m.state.object(optimizer)
+    m.state.set_object(optimizer, obj._replace(shares=tuple(dict.fromkeys((*_moved(m, given, site), *obj.shares)))))
+    ownership.note_added(m, optimizer, group, given, site, name)
+
+
+def _moved(m: Machine, parameters: list[int], site: int) -> list[Share]:
+    """What an optimizer moves by some parameters: a layer of a chain is no other one."""
+    return [
+        Share(s.storage, How.PARAMETERS, site, ref, s.region if _is_numbered(s.region) else (), s.when, s.sure)
+        for ref in parameters
+        for s in m.state.object(ref).shares
+    ]
 
 
 def _is_numbered(region: Region) -> bool:

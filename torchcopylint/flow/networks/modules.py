@@ -407,7 +407,8 @@ def call_optimizer_method(m: Machine, base: Value, event: t.Invoke, arguments: A
         gradients.zeroed(m, base, rest, event.site, text)
         return Value(kind=Kind.NONE)
     if event.name == "add_param_group":
-        ownership.note_added(m, base.refs[0], rest.keywords.get("param_group", rest.at(0)), event.site)
+        group = rest.keywords.get("param_group", rest.at(0))
+        making.add_group(m, base.refs[0], group, event.site, f"{text}.{event.name}")
     if m.world.method_of(m.state.object(base.refs[0]), event.name) is not None:
         # A method that the class adds: a helper of `step`, which finds recording switched off as `step` leaves it.
         return call_instance(m, base, arguments, event.site, text, event.name)

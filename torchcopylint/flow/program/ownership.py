@@ -64,12 +64,15 @@ def note_built(m: Machine, ref: int, given: Value, refs: Sequence[int], site: in
     wholes.check_twice(m, given, site)
 
 
-def note_added(m: Machine, ref: int, group: Value, site: int) -> None:
-    """`add_param_group`: what the optimizer lacked may be what it is given now, and so may be what it has.
+def note_added(m: Machine, ref: int, group: Value, refs: Sequence[int], site: int, name: str) -> None:
+    """`add_param_group`, of a group whose parameters are `refs`: what the optimizer lacked may be what it is given now,
+    and so may be what it has.
 
     Where a part of a module has been replaced since, nobody knows.
     """
     m.state.put(_stale_key(ref), None)
+    for held in refs:
+        _check_leaf(m, m.state.object(held), held, site, name)
     given = m.owners.groups_given.get(ref | 1)
     if given is None or ref & 1 or m.owners.replaced or site in m.index.on_arms or uses.loops_around(m, site):
         return
