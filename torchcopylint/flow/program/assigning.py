@@ -9,6 +9,7 @@ from torchcopylint.flow.facts import LoadedByAssignment
 from torchcopylint.flow.model import ANY_ELEMENT, CONTAINERS, LOCAL, How, Kind, Share, Slot, Sure, Value
 from torchcopylint.flow.program import ownership
 from torchcopylint.flow.tapes import uses
+from torchcopylint.flow.values import memory
 
 if TYPE_CHECKING:
     from torchcopylint.flow.running.machine import Machine
@@ -22,10 +23,13 @@ def take_over(m: Machine, base: Value, source: Value, site: int, text: str) -> N
     if len(source.refs) != 1:
         return
     taken = next((s for s in m.state.object(source.refs[0]).shares if s.how is How.STATE), None) or _entries(m, source)
-    if taken is not None:
+    # What is read from a file, say: nothing else has entries to load.
+    memory.refine(m, source, Kind.STATE_DICT, Sure.LIKELY)
+    if taken is not None and not _is_free(m, taken, site):
         _note_other(m, base.refs[0], taken, site, text)
     elif not late and m.state.object(source.refs[0]).kind in CONTAINERS:
-        # A snapshot that was a copy is none from here on.
+        # A snapshot that was a copy, or that nobody else had any more, is none from here on: the next module that
+        # takes it over shares it with this one.
         _join(m, base.refs[0], source.refs[0], site)
 
 
@@ -38,11 +42,20 @@ def _entries(m: Machine, source: Value) -> Share | None:
     return shares[0] if len(shares) == len(held) and len({share.storage for share in shares}) == 1 else None
 
 
-def _note_other(m: Machine, ref: int, taken: Share, site: int, text: str) -> None:
+def _is_free(m: Machine, taken: Share, site: int) -> bool:
+    """Whether the module that the tensors of a state dict are from was let go of: nobody looks at it behind `site`."""
+    return not _lives_on(m, _owner(m, taken), site)
+
+
+def _owner(m: Machine, taken: Share) -> int:
     # Of the entries of a state dict, or of a copy of it, that is what they were taken of.
-    other = taken.of if m.state.object(taken.of).kind is Kind.MODULE else taken.storage
+    return taken.of if m.state.object(taken.of).kind is Kind.MODULE else taken.storage
+
+
+def _note_other(m: Machine, ref: int, taken: Share, site: int, text: str) -> None:
+    other = _owner(m, taken)
     mine = {share.storage | 1 for share in m.state.object(ref).shares}
-    if taken.when or taken.storage | 1 in mine or m.world.converts(m) or not _lives_on(m, other, site):
+    if taken.when or taken.storage | 1 in mine or m.world.converts(m):
         return
     source = m.state.object(other).text
     sure = max(Sure.LIKELY, min(m.state.object(ref).sure, m.state.object(other).sure))
