@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from torchcopylint.flow.facts import Link
     from torchcopylint.flow.running.machine import Machine
 
+_HOLDING_THE_SAME = frozenset({"builtins.dict", "builtins.list", "builtins.tuple", "builtins.zip", "collections.deque"})
+
 
 def text_of(m: Machine, register: int) -> str:
     """A register's expression as the user wrote it, as far as names, attributes and plain indices go."""
@@ -93,8 +95,11 @@ def _size(m: Machine, register: int) -> str:
 
 
 def field_set(m: Machine, register: int) -> str:
-    """The field that a value is stored in at once (`self.rows = [...] * 3`), or an empty text."""
+    """The field that a value is stored in at once (`self.rows = [...] * 3`), or an empty text; what is made of its
+    elements holds the same ones (`self.sums = dict(zip(names, [...] * 3))`)."""
     event = m.consumer_of(register)
+    while isinstance(event, t.Call | t.Invoke) and m.dotted_of(event) in _HOLDING_THE_SAME:
+        event = m.consumer_of(event.out)
     return f"{text_of(m, event.base)}.{event.name}" if isinstance(event, t.StoreAttribute) else ""
 
 
