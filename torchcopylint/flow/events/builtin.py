@@ -79,6 +79,8 @@ def _string(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: st
 
 @special("builtins.range")
 def _range(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
+    for bound in arguments.positional:
+        memory.refine(m, bound, Kind.NUMBER, Sure.LIKELY)
     return containers.iterator(m, event.site, Value(kind=Kind.NUMBER))
 
 

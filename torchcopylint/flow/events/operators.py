@@ -286,7 +286,7 @@ def augment(m: Machine, event: t.Augment, target: Value, value: Value) -> Value:
         return target
     binary = event.symbol.rstrip("=")
     shadow = t.Operate(event.out, binary, (event.target, event.value), event.site)
-    if (kind is Kind.UNKNOWN or target.plain) and target.refs:
+    if (kind is Kind.UNKNOWN or target.plain) and target.refs and kind is not Kind.NUMBER:
         # A tensor is changed in place, a number is not, and nobody knows which this is: whatever held it may be stale.
         reading.read(m, value, event.site, "operand", event.symbol)
         reading.read(m, target, event.site, "operand", event.symbol)
