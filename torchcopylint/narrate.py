@@ -32,6 +32,7 @@ PHRASES: Mapping[str, str] = {
     "shared.first": "shared here: `{source}` is given away for the first time",
     "shared.multiplied": "shared here: every entry is the same object",
     "shared.comprehension": "shared here: every turn adds the same object",
+    "shared.copies": "shared here: every turn adds another object with the same parameters",
     "shared.fromkeys": "shared here: every key gets the same object",
     "shared.display": "shared here: two entries are the same object",
     "shared.field": "shared here: `{result}` is a part of `{source}`",

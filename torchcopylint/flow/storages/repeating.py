@@ -12,6 +12,7 @@ from torchcopylint.flow.model import (
     ARGUMENT,
     BUFFERS,
     LOCAL,
+    UNKNOWN,
     Cell,
     Fact,
     Kind,
@@ -23,7 +24,7 @@ from torchcopylint.flow.program import hollow
 from torchcopylint.flow.running.machine import Machine
 from torchcopylint.flow.storages import slots
 from torchcopylint.flow.tapes import alternatives, uses
-from torchcopylint.flow.values import imports, kinds, naming
+from torchcopylint.flow.values import imports, kinds, memory, naming
 from torchcopylint.flow.values.kinds import MODULE_BASES
 from torchcopylint.knowledge import table
 
@@ -203,6 +204,12 @@ def note_within(m: Machine, event: t.Collect) -> None:
         named = isinstance(held.root, str) and "#" not in held.root and m.state.refs_of(held.root) == held.refs
         if named and not is_of_each_turn(m, held.root, event.site) and not is_an_element(m, held, event.site):
             note_repeated(m, held, event.site, "comprehension", naming.text_of(m, event.container), event.container)
+    elif kind in LAYERS and isinstance(made, t.Call | t.Invoke) and m.dotted_of(made) == "copy.copy":
+        # Shallow copies have the parameters of what they are made of. What is put into a list of layers is one.
+        held = m.value(made.arguments[0].register) if len(made.arguments) == 1 else UNKNOWN
+        if isinstance(held.root, str) and not is_of_each_turn(m, held.root, event.site):
+            memory.refine(m, held, Kind.MODULE, Sure.LIKELY)
+            note_repeated(m, held, event.site, "shallow", naming.text_of(m, event.container), event.container)
     elif kind in LAYERS and isinstance(made, t.Call | t.Invoke):
         inner = _all_from_outside(m, m.value(event.item), event.site)
         if inner is not None:
