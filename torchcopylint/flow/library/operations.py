@@ -89,9 +89,26 @@ def apply(m: Machine, op: Op, arguments: Arguments, at: Site) -> Value:
     return result
 
 
+def _parts(m: Machine, out: Value) -> list[Value]:
+    """What stands in the tuple that several results are put into."""
+    if len(out.refs) != 1 or m.state.object(out.refs[0]).kind not in (Kind.TUPLE, Kind.LIST):
+        return []
+    return [slots.slot_value(m, slot) for slot in m.state.slot_names(out.refs[0])]
+
+
 def _fill(m: Machine, op: Op, arguments: Arguments, at: Site) -> Value:
     """`out=`: what is there is filled, and returned."""
     out = arguments.keywords["out"]
+    parts = _parts(m, out)
+    for part in reversed(parts):
+        # `torch.sort(x, out=(values, indices))`: the values are what the write is told of.
+        memory.evidence_tensor(m, part)
+        grads.check_out(m, [*arguments.positional, part], part, at)
+        into = at._replace(form="out", name=naming.key_text(m, part.root) or at.name)
+        itself = any(not set(part.refs).isdisjoint(value.refs) for value in arguments.positional)
+        write_through(m, part, [], into, reads_old=itself, versioned=True)
+    if parts:
+        return out
     if op.result == "array":
         # NumPy fills nothing else.
         memory.refine(m, out, Kind.ARRAY, Sure.LIKELY)
