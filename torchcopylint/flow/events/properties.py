@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.interprocedural import applying, attributes
-from torchcopylint.flow.model import Kind, Value
+from torchcopylint.flow.model import BUFFERS, Kind, Value
+from torchcopylint.flow.program import memos
 from torchcopylint.flow.references import FunctionReference
 from torchcopylint.flow.running.machine import handles
 from torchcopylint.flow.storages import slots
@@ -57,7 +58,8 @@ def _getter(m: Machine, ref: int, name: str) -> int | None:
     """The unit of the property of an object that hands out what stands in its fields, or aliases of that, alone or
     several together: `return self.hidden, self.cell`.
 
-    What a property computes anew is followed as a field that nobody sets, which is one thing at each look.
+    What a property computes anew is followed as a field that nobody sets, which is one thing at each look. One that
+    keeps what it has computed hands that out.
     """
     obj = m.state.object(ref)
     if obj.kind not in (Kind.INSTANCE, Kind.MODULE) or m.state.cell((ref, f".{name}")) is not None:
@@ -69,7 +71,8 @@ def _getter(m: Machine, ref: int, name: str) -> int | None:
     if summary is None:
         return None
     alone = bool(summary.returned) and all(one.parameter for one in summary.returned)
-    return number if alone or _hands_out_together(summary) else None
+    keeps = summary.result.kind in BUFFERS and memos.is_memoised(m, number)
+    return number if alone or keeps or _hands_out_together(summary) else None
 
 
 def _hands_out_together(summary: Summary) -> bool:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from torchcopylint.flow.model import Value
     from torchcopylint.flow.running.machine import Machine
 
-_MEMOISING = frozenset({"functools.lru_cache", "functools.cache"})
+_MEMOISING = frozenset({"functools.lru_cache", "functools.cache", "functools.cached_property"})
 
 
 def take(m: Machine, unit: int, name: str, result: Value, site: int) -> Value:
