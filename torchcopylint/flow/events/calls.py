@@ -268,6 +268,13 @@ def _call_bound(m: Machine, dotted: Dotted, arguments: Arguments, event: t.Call 
     return result
 
 
+_RECOMPUTING = frozenset({"torch.utils.checkpoint.checkpoint"})
+_OF_RECOMPUTING = frozenset(
+    {"use_reentrant", "preserve_rng_state", "context_fn", "determinism_check", "debug", "early_stop"}
+)
+"""Keywords of these functions, which are not handed on."""
+
+
 def call_dotted(m: Machine, dotted: Dotted, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
     """A call of something imported or built in."""
     if dotted in generators.CONSUMING:
@@ -282,6 +289,11 @@ def call_dotted(m: Machine, dotted: Dotted, arguments: Arguments, event: t.Call 
         memory_given.note(m, event.site, arguments.at(0), naming.spelling(m, event.arguments[1].register))
     if dotted.startswith(partials.METHOD) and arguments.positional and arguments.positional[0].refs:
         return _call_bound(m, dotted, arguments, event)
+    if dotted in _RECOMPUTING and arguments.positional:
+        # It calls what it is given with the rest, and keeps nothing of what that saves: what is known of the result is
+        # that it was computed.
+        rest = {key: value for key, value in arguments.keywords.items() if key not in _OF_RECOMPUTING}
+        call_value(m, arguments.positional[0], Arguments(arguments.positional[1:], rest), event, name)
     meaning = special.SPECIAL.get(dotted)
     if meaning is not None:
         return meaning(m, arguments, event, name)
