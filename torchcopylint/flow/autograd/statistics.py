@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torchcopylint.flow.model import Kind, Part, Sure, Value
+from torchcopylint.flow.model import How, Kind, Part, Sure, Value
 from torchcopylint.flow.storages import slots, writing
 from torchcopylint.flow.values.sites import STATISTICS, Arguments
 from torchcopylint.flow.values.state import TRAINING
@@ -85,11 +85,13 @@ def update_within(m: Machine, module: Value, site: int, name: str, depth: int = 
 
 
 def _is_in_a_state(m: Machine, ref: int) -> bool:
-    """Whether somebody has asked for a state dict with what a layer keeps in it."""
+    """Whether somebody has asked for a state dict with what a layer keeps in it, or for its buffers."""
     for share in m.state.object(ref).shares:
         for other in m.state.sharers.get(share.storage, ()):
             obj = m.state.object(other)
-            if obj.kind is Kind.STATE_DICT and any(s.storage == share.storage for s in obj.shares):
+            mine = [s for s in obj.shares if s.storage == share.storage]
+            buffers = obj.kind is Kind.TENSOR and any(s.how is How.PARAMETERS for s in mine)
+            if buffers or (obj.kind is Kind.STATE_DICT and mine):
                 return True
     return False
 
