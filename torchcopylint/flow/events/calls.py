@@ -275,6 +275,13 @@ _OF_RECOMPUTING = frozenset(
 """Keywords of these functions, which are not handed on."""
 
 
+def _recomputed(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> None:
+    """`checkpoint(block, x)` calls what it is given with the rest, and keeps nothing of what that saves: of the result
+    it is known that it was computed."""
+    rest = {key: value for key, value in arguments.keywords.items() if key not in _OF_RECOMPUTING}
+    call_value(m, arguments.positional[0], Arguments(arguments.positional[1:], rest), event, name)
+
+
 def call_dotted(m: Machine, dotted: Dotted, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
     """A call of something imported or built in."""
     if dotted in generators.CONSUMING:
@@ -290,10 +297,7 @@ def call_dotted(m: Machine, dotted: Dotted, arguments: Arguments, event: t.Call 
     if dotted.startswith(partials.METHOD) and arguments.positional and arguments.positional[0].refs:
         return _call_bound(m, dotted, arguments, event)
     if dotted in _RECOMPUTING and arguments.positional:
-        # It calls what it is given with the rest, and keeps nothing of what that saves: what is known of the result is
-        # that it was computed.
-        rest = {key: value for key, value in arguments.keywords.items() if key not in _OF_RECOMPUTING}
-        call_value(m, arguments.positional[0], Arguments(arguments.positional[1:], rest), event, name)
+        _recomputed(m, arguments, event, name)
     meaning = special.SPECIAL.get(dotted)
     if meaning is not None:
         return meaning(m, arguments, event, name)
