@@ -217,9 +217,17 @@ def is_on_element(m: Machine, site: int) -> bool:
 
 
 def _is_taken_out(m: Machine, register: int, loop: t.Loop) -> bool:
-    """Whether a register was loaded from a name that a loop alone binds, to what it takes out."""
+    """Whether a register was loaded, within a loop, from a name that this binds there to what it takes out."""
     load = m.unit.definitions[register] if register >= 0 else None
-    bound = m.index.binds.get(load.name, ()) if isinstance(load, t.Load) else ()
+    return isinstance(load, t.Load) and _holds_element(m, load, loop)
+
+
+def _holds_element(m: Machine, load: t.Load, loop: t.Loop) -> bool:
+    """Whether a name that is loaded within a loop stands for what this takes out. What binds it outside, as another
+    loop does whose elements go by the same name, is not seen there: the head of each turn binds it anew."""
+    if loop.site not in m.index.loops.get(load.site, ()):
+        return False
+    bound = [bind for bind in m.index.binds.get(load.name, ()) if loop.site in m.index.loops.get(bind.site, ())]
     return bool(bound) and all(_is_element(m, bind.value, loop) for bind in bound)
 
 
@@ -254,8 +262,7 @@ def _is_of_element(m: Machine, register: int, loop: t.Loop) -> bool:
     event = m.unit.definitions[register] if register >= 0 else None
     while isinstance(event, t.Item | t.Invoke | t.Attribute):
         event = m.unit.definitions[event.base] if event.base >= 0 else None
-    bound = m.index.binds.get(event.name, ()) if isinstance(event, t.Load) else ()
-    return bool(bound) and bool(loop.body) and all(_is_element(m, bind.value, loop) for bind in bound)
+    return isinstance(event, t.Load) and bool(loop.body) and _holds_element(m, event, loop)
 
 
 def _is_element(m: Machine, register: int, loop: t.Loop) -> bool:
