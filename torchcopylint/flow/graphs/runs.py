@@ -88,6 +88,8 @@ class Runs:
     """Where backward has freed something of the graph of an object, or of those that a loop has made at its site."""
     kept: set[int] = field(default_factory=set)
     """Where backward kept the graph for another pass: what goes on holding it may be meant to."""
+    of_arms: dict[int, tuple[tuple[int, frozenset[int]], ...]] = field(default_factory=dict)
+    """Where backward runs over one of several things: where each of them was made, and the graph that it has."""
     came_to: dict[int, frozenset[int]] = field(default_factory=dict)
     """What was saved for backward on the graphs that backward has run over, by the sites of the passes."""
     through: dict[int, frozenset[int]] = field(default_factory=dict)
@@ -240,6 +242,8 @@ def over(
     graph = _up_to(m, graph, behind, site) if behind else graph
     runs.came_to[site] = frozenset(number for number in graph if number >= 0)
     _note_again(m, value, graph, site, name)
+    if len(value.refs) > 1:
+        runs.of_arms[site] = tuple((obj.site, obj.graph) for obj in map(m.state.object, value.refs))
     if part:
         _freed_at_its_end(m, value, site, freed=freed)
         return
@@ -307,7 +311,7 @@ def _bound_at(m: Machine, ref: int, depth: int = MAX_DEPTH) -> Iterator[int]:
 
 def _note_again(m: Machine, value: Value, graph: frozenset[int], site: int, name: str) -> None:
     runs = m.runs
-    found = freed_at(graph)
+    found = tuple(where for where in freed_at(graph) if not _ran_on_other_arm(m, where, graph, site))
     runs.reached.update(where for where, what in _decoded(graph) if what == _ADDED)
     runs.used_again.update(where for where, what in _decoded(graph) if what in (_FREED, _RAN))
     through = frozenset(where for where, what in _decoded(graph) if what == _HELD)
@@ -320,6 +324,16 @@ def _note_again(m: Machine, value: Value, graph: frozenset[int], site: int, name
         runs.again[site] = Again(
             name, found, through, Sure.HINT if apart else sure, _of_unknown_networks(m, graph, found)
         )
+
+
+def _ran_on_other_arm(m: Machine, where: int, graph: frozenset[int], site: int) -> bool:
+    """Whether the backward pass at `where` has come to a graph only on an arm that excludes what stands at a site.
+
+    `if shared: loss = loss + value`, `loss.backward()`, and then `if not shared: value.backward()`.
+    """
+    saved = [number for number in graph if number >= 0]
+    made = [one for one, behind in m.runs.of_arms.get(where, ()) if common(m, saved, behind)]
+    return bool(made) and all(exclusion.exclude(m, one, site) for one in made)
 
 
 def _of_unknown_networks(m: Machine, graph: frozenset[int], found: tuple[int, ...]) -> frozenset[int]:
