@@ -355,6 +355,9 @@ class State:
         entries, holders = self.entries, self.holders
         found: dict[Key, Cell] = {}
         for ref in self.sharers.get(storage, ()):
+            if not _sits_on(entries.get(ref), storage):
+                # Of a loop's earlier turn: what stood there has become one of the older ones since.
+                continue
             for key in holders.get(ref, ()):
                 cell = entries.get(key)
                 if cell.__class__ is Cell and ref in cell.refs:
@@ -388,6 +391,10 @@ def _one_of(a: Object, b: Object) -> Object:
 
 def _rename(refs: tuple[int, ...], ref: int, old: int) -> tuple[int, ...]:
     return tuple(sorted({old if r == ref else r for r in refs}))
+
+
+def _sits_on(obj: object, storage: int) -> bool:
+    return obj.__class__ is Object and any(share.storage == storage for share in obj.shares)
 
 
 def _rename_shares(obj: Object, ref: int, old: int) -> Object:
