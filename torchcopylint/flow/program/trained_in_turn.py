@@ -2,7 +2,8 @@
 
 `w = client.train(net)`, with `net.load_state_dict(average(ws))` behind the loop: that the average of what the turns
 have made is put back says that each of them was to be given a copy. As it is, each goes on from where the last one
-ended.
+ended. So it does where each of them was handed the model before, and keeps it:
+`clients = [Client(net, part) for part in parts]`, with `ws = [client.train() for client in clients]`.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ def found(m: Machine) -> Iterator[PutAside]:
     for number, write in m.writes.items():
         loops = m.index.loops.get(write.site, ())
         call = _call_at(m, write.site) if write.form == "step" and write.kind is Kind.MODULE and loops else None
+        if isinstance(call, t.Invoke):
+            yield from _kept(m, number, call, loops[-1])
         handed = _handed(m, call, write.name) if call is not None else -1
         source = write.name
         if call is None or handed < 0 or is_bound_in(m, source.partition(".")[0], loops[-1]):
@@ -47,7 +50,46 @@ def found(m: Machine) -> Iterator[PutAside]:
 
 def _call_at(m: Machine, site: int) -> t.Call | t.Invoke | None:
     calls: list[t.Call | t.Invoke] = [*m.index.of(t.Call), *m.index.of(t.Invoke)]
-    return next((call for call in calls if call.site == site and call.arguments), None)
+    return next((call for call in calls if call.site == site), None)
+
+
+def _kept(m: Machine, number: int, call: t.Invoke, loop: int) -> Iterator[PutAside]:
+    """What a call of a loop trains because whom it calls was handed it before, as all the others were."""
+    write = m.writes[number]
+    on = set(write.storages)
+    others = (one for one in m.writes.values() if one.form == "load" and on & set(one.storages))
+    reset = any(loop in m.index.loops.get(one.site, ()) for one in others)
+    owner = naming.text_of(m, call.base).partition(".")[0]
+    if reset or not _has_own(m, call, loop) or is_put_back(m, {owner}, loop):
+        return
+    lists = _collected(m, call, loop) | _gone_through(m, call, loop)
+    for event in m.index.of(t.Invoke) if lists else ():
+        source = naming.text_of(m, event.base) if event.name == "load_state_dict" else ""
+        if not source or not any(mark.write == number for mark in m.value(event.base).marks):
+            continue
+        back = min(_put_back(m, source, lists, loop, call.site), default=-1)
+        handed = next(_handed_in_turn(m, source, call), -1) if back >= 0 else -1
+        if handed >= 0:
+            yield PutAside(back, source, source, handed, number, CONSUMER, Sure.LIKELY, Kind.MODULE)
+            return
+
+
+def _handed_in_turn(m: Machine, source: str, training: t.Invoke) -> Iterator[int]:
+    """Where a loop hands one model to something that each turn has of its own."""
+    calls: list[t.Call | t.Invoke] = [*m.index.of(t.Call), *m.index.of(t.Invoke)]
+    given = [(call, _handed(m, call, source)) for call in calls if call is not training]
+    for call, handed in given:
+        loops = m.index.loops.get(call.site, ())
+        if handed < 0 or not loops or is_bound_in(m, source.partition(".")[0], loops[-1]):
+            continue
+        if _has_own(m, call, loops[-1]) and not _is_set(m, source, loops[-1]):
+            yield handed
+    for store in m.index.of(t.StoreAttribute):
+        loops = m.index.loops.get(store.site, ())
+        made = m.unit.definitions[store.value] if store.value >= 0 else None
+        named = isinstance(made, t.Load | t.Attribute) and naming.text_of(m, made.out) == source
+        if named and loops and _is_own(m, store.base, loops[-1]):
+            yield store.site
 
 
 def _handed(m: Machine, call: t.Call | t.Invoke, name: str) -> int:
@@ -73,13 +115,17 @@ def _has_own(m: Machine, call: t.Call | t.Invoke, loop: int) -> bool:
     """
     given = [call.base] if isinstance(call, t.Invoke) else []
     given += [argument.register for argument in call.arguments]
-    for register in given:
-        for event in _behind(m, register):
-            for bind in m.index.binds.get(event.name, ()) if isinstance(event, t.Load) else ():
-                if loop in m.index.loops.get(bind.site, ()) and not _is_count(m, bind.value):
-                    return True
-            if isinstance(event, t.Item) and any(isinstance(one, int) and one >= 0 for one in event.subscript):
+    return any(_is_own(m, register, loop) for register in given)
+
+
+def _is_own(m: Machine, register: int, loop: int) -> bool:
+    """Whether a value is computed from what the turns of a loop have of their own."""
+    for event in _behind(m, register):
+        for bind in m.index.binds.get(event.name, ()) if isinstance(event, t.Load) else ():
+            if loop in m.index.loops.get(bind.site, ()) and not _is_count(m, bind.value):
                 return True
+        if isinstance(event, t.Item) and any(isinstance(one, int) and one >= 0 for one in event.subscript):
+            return True
     return False
 
 
@@ -111,12 +157,22 @@ def _collected(m: Machine, call: t.Call | t.Invoke, loop: int) -> set[str]:
     """The lists and dictionaries from before a loop that are given what a call of the loop returns."""
     put = [(naming.text_of(m, event.base), event.arguments[0].register, event.site) for event in m.index.appends]
     put += [(naming.text_of(m, item.base), item.value, item.site) for item in m.index.of(t.StoreItem)]
+    displays = {bind.value: bind.name for binds in m.index.binds.values() for bind in binds}
+    put += [(displays.get(one.container, ""), one.item, one.site) for one in m.index.of(t.Collect)]
     return {
         name
         for name, register, site in put
         if name and loop in m.index.loops.get(site, ()) and not is_bound_in(m, name, loop)
         if any(event is call for event in _behind(m, register))
     }
+
+
+def _gone_through(m: Machine, call: t.Invoke, loop: int) -> set[str]:
+    """The list whose elements a loop calls: what they hold may be taken out of them behind it."""
+    owner = m.unit.definitions[call.base] if call.base >= 0 else None
+    binds = m.index.binds.get(owner.name, ()) if isinstance(owner, t.Load) else ()
+    turns = [m.unit.definitions[one.value] for one in binds if loop in m.index.loops.get(one.site, ())]
+    return {naming.text_of(m, one.iterable) for one in turns if isinstance(one, t.Iterate)} - {""}
 
 
 def _put_back(m: Machine, source: str, lists: set[str], loop: int, since: int) -> Iterator[int]:
