@@ -80,6 +80,7 @@ from torchcopylint.flow.program import (
     mapping,
     named_apart,
     pooled,
+    put_back,
     restoring,
     rewrapped,
     serving,
@@ -294,6 +295,7 @@ def _whole_facts(world: World, m: Machine, found: list[Relation], joined: tuple[
     found += trained_apart.found(m)
     found += pooled.found(m)
     found += begun_again.found(m)
+    found += put_back.found(m)
     found += begun_as_entry.found(m)
     found += trained_in_turn.found(m)
     found += scaled_sums.found(m)

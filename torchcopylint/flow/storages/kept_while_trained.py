@@ -41,12 +41,26 @@ def note_use(m: Machine, value: Value, site: int, consumer: str) -> None:
         if not others and len(objects) == 1 and objects[0].kind is not Kind.MODULE:
             # The parameter of a module, which stands in no name or field of this unit.
             others = [objects[0].text] if "." in objects[0].text else []
+        if not others and len(objects) > 1 and objects[0].kind is Kind.MODULE:
+            # What it holds before a loop puts a model aside is another one: `best = copy.deepcopy(model)`.
+            others = [name for ref in value.refs for name in _earlier_names(m, ref, cell.site, mark.write)]
         if others and is_put_aside(m, key, mark.write, site):
             name = naming.key_text(m, key)
             # What an optimizer moves by its parameters is a module.
             sure = max(Sure.LIKELY, min(obj.sure for obj in objects))
             m.fact(PutAside(site, name, others[0], cell.site, mark.write, consumer, sure, objects[0].kind))
             return
+
+
+def _earlier_names(m: Machine, ref: int, bound: int, written: int) -> list[str]:
+    """The names that hold a module alone, which a step of a loop has written, and were bound before the loop."""
+    on = {share.of for share in m.state.object(ref).shares} | {ref}
+    write = m.writes[written]
+    if not on & set(write.storages):
+        return []
+    around = set(m.index.loops.get(write.site, ()))
+    names = [pair for pair in aliasing.names_of(m, frozenset({ref})) if pair[0] < bound]
+    return [name for site, name in names if around.isdisjoint(m.index.loops.get(site, ()))]
 
 
 def is_put_aside(m: Machine, key: Key | None, written: int, used: int) -> bool:
@@ -61,7 +75,7 @@ def is_put_aside(m: Machine, key: Key | None, written: int, used: int) -> bool:
     if again >= 0 and not again < written < used:
         # Bound anew in this turn: what an earlier one has trained is what it is bound to.
         return False
-    return _put_aside(m, cell.site, written, used) or _carried(m, cell.site, used, written)
+    return on_some_turns(m, cell.site, written, used) or _carried(m, cell.site, used, written)
 
 
 def _is_trained_leaf(obj: Object) -> bool:
@@ -82,7 +96,7 @@ def _note_shallow(m: Machine, value: Value, site: int, consumer: str) -> None:
             return
 
 
-def _put_aside(m: Machine, bound: int, written: int, used: int) -> bool:
+def on_some_turns(m: Machine, bound: int, written: int, used: int) -> bool:
     """Whether a name is bound on a branch inside the loop that writes, so that it is kept for some turns.
 
     Where the arm that binds it writes and uses it as well, no turn finds what another one has bound. Where it goes on
