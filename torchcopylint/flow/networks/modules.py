@@ -25,7 +25,16 @@ from torchcopylint.flow.networks import chains, layers, making, neighbours
 from torchcopylint.flow.program import assigning, chain_layers, generators, ownership, wholes
 from torchcopylint.flow.references import FunctionReference, Super
 from torchcopylint.flow.running.machine import Machine
-from torchcopylint.flow.storages import aliasing, kept_while_trained, reading, repeating, sharing, slots, writing
+from torchcopylint.flow.storages import (
+    aliasing,
+    entries_loaded,
+    kept_while_trained,
+    reading,
+    repeating,
+    sharing,
+    slots,
+    writing,
+)
 from torchcopylint.flow.values import devices, dtypes, memory, naming
 from torchcopylint.flow.values.sites import Arguments, Site
 
@@ -314,6 +323,8 @@ def _children(m: Machine, ref: int, depth: int = 3) -> set[int]:
 def _load_state_dict(m: Machine, base: Value, event: t.Invoke, arguments: Arguments, text: str) -> Value:
     source = arguments.first("state_dict")
     reading.read(m, source, event.site, "load_state_dict", text)
+    for register in entries_loaded.sources(m, event.arguments[0].register) if event.arguments else ():
+        reading.read(m, m.value(register), event.site, "load_state_dict", text)
     slots.field_read(m, source.root, event.site, "load_state_dict", text)
     if source.root is None:
         aliasing.note_pair(m, base, source, event.site, "load")
