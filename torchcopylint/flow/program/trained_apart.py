@@ -1,7 +1,8 @@
 """Two names for one model, of which each is trained by itself: `adapted = model`, with an optimizer for each of them.
 
 Who only writes less (`net = model`) goes on with one of the two, or builds one optimizer. An optimizer, or gradients
-that are asked for (`grad(loss, net.parameters())`), for each of them say that two models are meant.
+that are asked for (`grad(loss, net.parameters())`), for each of them say that two models are meant. So do the words
+`local` and `global`: what is trained as `local_model` is not to be the `global_model` that the function was given.
 """
 
 from __future__ import annotations
@@ -26,6 +27,10 @@ _PASSED_ON = frozenset({"builtins.list", "builtins.tuple", "builtins.filter", "b
 _ITSELF = frozenset({"to", "cuda", "cpu", "float", "double", "train"})
 """Methods of a module that return it."""
 _GRAD = "torch.autograd.grad"
+_SHARED = frozenset({"global", "server"})
+"""Words for what everybody starts from."""
+_OWN = frozenset({"local", "client"})
+"""Words for what one of many makes of it."""
 MAX_STEPS = 6
 
 
@@ -44,6 +49,45 @@ def found(m: Machine) -> Iterator[ModulePaired]:
         trained = [site for site in _trainings(m, name) if site > bound]
         if trained and (others := list(_trainings(m, source.name))):
             yield ModulePaired(max(trained[0], others[0]), name, source.name, bound, "trained", Sure.LIKELY)
+        elif trained and _is_local(name, source.name) and not _is_given_copies(m, source.name):
+            yield ModulePaired(trained[0], name, source.name, bound, "named", Sure.LIKELY)
+
+
+def _is_local(name: str, source: str) -> bool:
+    """Whether two names say the same of what one of many has, and of what all have: `local_net`, of `global_net`."""
+    words, others = ({*one.lower().strip("_").split("_")} for one in (name, source))
+    return bool(words & _OWN) and bool(others & _SHARED) and words - _OWN == others - _SHARED
+
+
+def _is_given_copies(m: Machine, name: str) -> bool:
+    """Whether a call of the file passes a unit a copy, made for it, as one of its parameters."""
+    taken = [parameter.name for parameter in m.unit.parameters]
+    if name not in taken:
+        return True
+    for unit in m.world.program.units:
+        machine = m.world.machines.get(unit.number)
+        calls: list[t.Call | t.Invoke] = [*m.world.index(unit).of(t.Call), *m.world.index(unit).of(t.Invoke)]
+        for call in calls if machine is not None else ():
+            called = call.name if isinstance(call, t.Invoke) else naming.text_of(machine or m, call.function)
+            if called.rpartition(".")[2] != m.unit.name:
+                continue
+            for argument in call.arguments:
+                made = unit.definitions[argument.register] if argument.register >= 0 else None
+                bound = uses.bindings_before(machine or m, made) if isinstance(made, t.Load) else [argument.register]
+                if any(_is_copy(machine or m, register) for register in bound):
+                    return True
+    return False
+
+
+def _is_copy(m: Machine, register: int) -> bool:
+    """Whether a register holds what `copy.deepcopy` has made, or a function that says that it copies."""
+    made = m.unit.definitions[register] if register >= 0 else None
+    while isinstance(made, t.Invoke) and made.name in _ITSELF and made.base >= 0:
+        made = m.unit.definitions[made.base]
+    if not isinstance(made, t.Call | t.Invoke):
+        return False
+    called = made.name if isinstance(made, t.Invoke) else naming.text_of(m, made.function).rpartition(".")[2]
+    return any(word in called.lower() for word in ("copy", "clone"))
 
 
 def source_of(m: Machine, bind: t.Bind) -> t.Load | None:
