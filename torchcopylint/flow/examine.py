@@ -80,7 +80,6 @@ from torchcopylint.flow.program import (
     mapping,
     named_apart,
     pooled,
-    put_back,
     restoring,
     rewrapped,
     serving,
@@ -93,6 +92,7 @@ from torchcopylint.flow.running import (  # noqa: F401  (each registers what its
 from torchcopylint.flow.running.machine import Machine
 from torchcopylint.flow.storages import (  # noqa: F401  (each registers what its events mean)
     aliasing,
+    back_again,
     begun_as_entry,
     collecting,
     conditional,
@@ -295,7 +295,7 @@ def _whole_facts(world: World, m: Machine, found: list[Relation], joined: tuple[
     found += trained_apart.found(m)
     found += pooled.found(m)
     found += begun_again.found(m)
-    found += put_back.found(m)
+    found += back_again.found(m)
     found += begun_as_entry.found(m)
     found += trained_in_turn.found(m)
     found += scaled_sums.found(m)

@@ -41,7 +41,8 @@ def note_use(m: Machine, value: Value, site: int, consumer: str) -> None:
         if not others and len(objects) == 1 and objects[0].kind is not Kind.MODULE:
             # The parameter of a module, which stands in no name or field of this unit.
             others = [objects[0].text] if "." in objects[0].text else []
-        if not others and len(objects) > 1 and objects[0].kind is Kind.MODULE:
+        several = not others and len(objects) > 1 and objects[0].kind is Kind.MODULE
+        if several and on_some_turns(m, cell.site, mark.write, site):
             # What it holds before a loop puts a model aside is another one: `best = copy.deepcopy(model)`.
             others = [name for ref in value.refs for name in _earlier_names(m, ref, cell.site, mark.write)]
         if others and is_put_aside(m, key, mark.write, site):
