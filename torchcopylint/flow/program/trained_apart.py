@@ -49,8 +49,8 @@ def found(m: Machine) -> Iterator[ModulePaired]:
         trained = [site for site in _trainings(m, name) if site > bound]
         if trained and (others := list(_trainings(m, source.name))):
             yield ModulePaired(max(trained[0], others[0]), name, source.name, bound, "trained", Sure.LIKELY)
-        elif trained and _is_local(name, source.name) and not _is_given_copies(m, source.name):
-            yield ModulePaired(trained[0], name, source.name, bound, "named", Sure.LIKELY)
+        elif trained and _is_local(name, source.name) and (sure := _given_itself(m, source.name)):
+            yield ModulePaired(trained[0], name, source.name, bound, "named", sure)
 
 
 def _is_local(name: str, source: str) -> bool:
@@ -59,24 +59,25 @@ def _is_local(name: str, source: str) -> bool:
     return bool(words & _OWN) and bool(others & _SHARED) and words - _OWN == others - _SHARED
 
 
-def _is_given_copies(m: Machine, name: str) -> bool:
-    """Whether a call of the file passes a unit a copy, made for it, as one of its parameters."""
-    taken = [parameter.name for parameter in m.unit.parameters]
-    if name not in taken:
-        return True
+def _given_itself(m: Machine, name: str) -> Sure:
+    """How sure it is that a unit is given no copy as one of its parameters: others may have made one."""
+    calls = list(_passed(m)) if name in [parameter.name for parameter in m.unit.parameters] else []
+    if any(_is_copy(caller, register) for caller, register in calls):
+        return Sure.NOT
+    return Sure.LIKELY if calls else Sure.HINT
+
+
+def _passed(m: Machine) -> Iterator[tuple[Machine, int]]:
+    """What calls of a unit's name pass, each with who calls, behind the names that it was bound to."""
     for unit in m.world.program.units:
-        machine = m.world.machines.get(unit.number)
+        caller = m.world.machines.get(unit.number)
         calls: list[t.Call | t.Invoke] = [*m.world.index(unit).of(t.Call), *m.world.index(unit).of(t.Invoke)]
-        for call in calls if machine is not None else ():
-            called = call.name if isinstance(call, t.Invoke) else naming.text_of(machine or m, call.function)
-            if called.rpartition(".")[2] != m.unit.name:
-                continue
-            for argument in call.arguments:
+        for call in calls if caller is not None else ():
+            called = call.name if isinstance(call, t.Invoke) else naming.text_of(caller or m, call.function)
+            for argument in call.arguments if called.rpartition(".")[2] == m.unit.name else ():
                 made = unit.definitions[argument.register] if argument.register >= 0 else None
-                bound = uses.bindings_before(machine or m, made) if isinstance(made, t.Load) else [argument.register]
-                if any(_is_copy(machine or m, register) for register in bound):
-                    return True
-    return False
+                bound = uses.bindings_before(caller or m, made) if isinstance(made, t.Load) else [argument.register]
+                yield from ((caller or m, register) for register in bound or [argument.register])
 
 
 def _is_copy(m: Machine, register: int) -> bool:
