@@ -1,4 +1,5 @@
-"""TCL504: a dataset edits the sample that it keeps, each time the sample is fetched."""
+"""TCL504: a dataset edits the sample that it keeps, each time the sample is fetched; any object, what it keeps, each
+time that it is asked for something made of that."""
 
 from __future__ import annotations
 
@@ -11,6 +12,8 @@ from torchcopylint.checks._common import (
     PARTS,
     at_most,
     confidence,
+    edited_alone,
+    edits_whole_field,
     first_reads,
     order_of,
     read_point,
@@ -19,6 +22,7 @@ from torchcopylint.checks._common import (
 )
 from torchcopylint.flow.facts import Link, ReadAfter, SampleEdited, UnitFacts, Write
 from torchcopylint.flow.model import FIELD, MEMO, How, Kind
+from torchcopylint.flow.tapes.rescaling import ARITHMETIC
 
 ACROSS_CALLS = True
 
@@ -26,12 +30,22 @@ FETCHING = frozenset({"__getitem__", "__getitems__", "get"})
 """Methods that hand out a sample and leave the data as it is."""
 GOING_THROUGH = "__iter__"
 """The method that hands out all samples, one after the other."""
+AUGMENTING = ("augmented", "operator")
+HANDED_ON = frozenset({"return", "operand", "look", "argument"})
+# fmt: off
+CHANGING = frozenset({
+    "accumulate", "add", "advance", "append", "apply", "decay", "fit", "init", "initialize", "insert", "move", "push",
+    "record", "refresh", "reset", "roll", "run", "set", "shift", "step", "train", "update", "write",
+})
+# fmt: on
+"""First words of the names of methods that are there to change what the object keeps."""
 
 
 def check(unit: UnitFacts) -> Iterator[Report]:
     """Report the first write into each stored sample that is handed out afterwards, and into what a memo keeps."""
     yield from _memos(unit)
     yield from _transforms(unit)
+    yield from _when_asked(unit)
     goes_through = unit.name == GOING_THROUGH
     if unit.class_number < 0 or not (unit.name in FETCHING or goes_through) or unit.class_kind is Kind.MODULE:
         return
@@ -74,6 +88,54 @@ def _memos(unit: UnitFacts) -> Iterator[Report]:
             values = {"name": write.root or write.name, "op": write.op, "source": write.owner_name}
             kept = Point(Role.SHARED, write.chain[-1].site, "shared.memo", values)
             yield Report(site, (kept, written_point(write)), values, confidence(write.sure), "memo")
+
+
+def _when_asked(unit: UnitFacts) -> Iterator[Report]:
+    """What a method takes for a copy of a field, edits from its old content and hands out, or what it makes of it.
+
+    Who sets a field of its object on the way keeps its state by that, and so does who is called for doing so.
+    """
+    asks = unit.class_number >= 0 and unit.name not in FETCHING and unit.name != GOING_THROUGH
+    first_word = unit.name.strip("_").partition("_")[0].lower()
+    if not asks or unit.sets_fields or not unit.returns_value or first_word in CHANGING or unit.name.endswith("_"):
+        return
+    reads_after = first_reads(unit, own=True)
+    seen: set[str] = set()
+    alone = edited_alone(unit)
+    for site, write in sorted(unit.writes.items()):
+        field = write.owner_name
+        if write.owner != FIELD or not write.reads_old:
+            # Who begins by filling all of it has it for room to work in.
+            seen |= {field} if write.owner == FIELD and not write.partial and write.form in DIRECT_FORMS else set()
+            continue
+        read = min(reads_after.get(site, []), key=order_of, default=None)
+        if read is None or read.consumer not in HANDED_ON or field in seen or not _for_a_copy(unit, write):
+            continue
+        hows = {link.how for link in write.chain if link.how is not None}
+        if site in alone and any(
+            edits_whole_field(unit, write, reads_after[site], by) for by in {*hows - PARTS, How.VIEW}
+        ):
+            # Nothing comes in from elsewhere: the rules on how the two share tell it.
+            continue
+        if hows & PARTS and not unit.parameters <= {unit.receiver}:
+            # Who is told which part to take may be there to bring it up to date.
+            continue
+        seen.add(field)
+        values = {"name": write.root, "op": write.op, "source": field, "method": unit.name}
+        links = tuple(reversed(write.chain))
+        points = (*shared_points(links), written_point(write), read_point(read, write))
+        yield Report(site, points, values, at_most(Confidence.MEDIUM, confidence(write.sure)), "method")
+
+
+def _for_a_copy(unit: UnitFacts, write: Write) -> bool:
+    """Whether a field is edited through a name of its own, which is no short form of the field's."""
+    again = write.op in ARITHMETIC if write.form == "method" else write.form in (*AUGMENTING, "item")
+    if not again or not write.root.isidentifier():
+        return False
+    surely = all(link.sure and link.when == "" for link in write.chain) and len(write.storages) == 1
+    name, field = write.root.strip("_").lower(), write.owner_name.removeprefix(f"{unit.receiver}.").strip("_").lower()
+    initials = "".join(word[:1] for word in field.split("_"))
+    return surely and field.isidentifier() and name not in (field, initials)
 
 
 def _report(write: Write, links: tuple[Link, ...], read: ReadAfter | None) -> Report:

@@ -63,6 +63,7 @@ from torchcopylint.flow.interprocedural import (  # noqa: F401  (each registers 
     callers,
     class_bodies,
     collating,
+    exchanging,
     fields,
     handed_networks,
     kept_outside,
@@ -378,6 +379,7 @@ def _unit_facts(world: World, m: Machine, joined: tuple[Relation, ...], shieldin
         optional=frozenset(parameter.name for parameter in unit.parameters if parameter.has_default),
         parameters=frozenset(parameter.name for parameter in unit.parameters),
         serves_forward=serving.serves_forward(world, unit.number),
+        sets_fields=exchanging.sets_fields(m),
     )
 
 

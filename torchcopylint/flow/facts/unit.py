@@ -149,7 +149,7 @@ class UnitFacts(NamedTuple):
     `feeds_backward` is whether a function of the file that runs backward calls it while autograd records, or it takes
     derivatives by `create_graph=True`.
     `optional` are the parameters that have a default, `parameters` all of them. `serves_forward` is whether the
-    `forward` of its class calls it.
+    `forward` of its class calls it. `sets_fields` is whether it, or a method that it calls, sets a field of its object.
     """
 
     qualname: str
@@ -177,6 +177,7 @@ class UnitFacts(NamedTuple):
     parameters: frozenset[str] = frozenset()
     serves_forward: bool = False
     recorded_elsewhere: bool = False
+    sets_fields: bool = False
 
 
 class Place(NamedTuple):

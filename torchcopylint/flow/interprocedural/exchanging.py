@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from torchcopylint.flow import tape as t
 from torchcopylint.flow.model import FIELD, Cell, Kind, Object, Sure, Value
 from torchcopylint.flow.storages import slots
 from torchcopylint.flow.tapes import outer, uses
@@ -107,3 +108,15 @@ def _bind_outer(m: Machine, unit: int, item: Exchanged, site: int) -> None:
 def _is_plain(cell: Cell) -> bool:
     """Whether a name or field holds something that is no object."""
     return not cell.refs and cell.kind is not Kind.UNKNOWN
+
+
+def sets_fields(m: Machine) -> bool:
+    """Whether a method that has been run sets a field of its object, on whatever path, itself or by what it calls."""
+    first = m.unit.first
+    if m.unit.owner < 0 or not first:
+        return False
+    receiver = m.number("argument", first)
+    if any(owner == receiver for owner, _ in m.called.exchanged):
+        return True
+    bases = (m.unit.definitions[store.base] for store in m.index.of(t.StoreAttribute) if store.base >= 0)
+    return any(isinstance(base, t.Load) and base.name == first for base in bases)
