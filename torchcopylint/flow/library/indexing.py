@@ -85,6 +85,9 @@ def _names_in(m: Machine, register: int) -> list[str]:
         return [event.name]
     if isinstance(event, t.Attribute):
         return _names_in(m, event.base)
+    if isinstance(event, t.Item):
+        parts = [part for part in event.subscript if isinstance(part, int)]
+        return [name for part in (event.base, *parts) for name in _names_in(m, part)]
     return []
 
 
@@ -103,9 +106,11 @@ def forget_name(m: Machine, name: str) -> None:
 
 
 def names_of(part: Part) -> list[str]:
-    """The names that say which part it is: `i` of `x[i]`, `start` and `n` of `x[start : start + n]`."""
+    """The names that say which part it is: `i` of `x[i]`, `pair` of `x[pair[0]]`, `start` and `n` of
+    `x[start : start + n]`."""
     if part.kind == "name":
-        return [str(part.value)]
+        text = str(part.value)
+        return _IDENTIFIER.findall(text) if "[" in text else [text]
     if part.kind == "?" and isinstance(part.value, tuple):
         return [name for behind in part.value for name in names_of(behind)]
     ends = part.value if part.kind == "stride" and isinstance(part.value, tuple) else (part.value,)

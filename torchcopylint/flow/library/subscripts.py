@@ -20,6 +20,7 @@ from torchcopylint.flow.model import (
 )
 from torchcopylint.flow.running.machine import Machine
 from torchcopylint.flow.tapes import uses
+from torchcopylint.flow.values import naming
 from torchcopylint.flow.values.state import kind_of
 
 _MAX_STEPS = 4
@@ -145,7 +146,50 @@ def _is_counter(m: Machine, register: int) -> bool:
     if isinstance(made, t.Operate) and made.symbol in ("+", "-") and len(made.operands) == 2:
         others = [m.value(operand) for operand in made.operands[1:]]
         return _is_counter(m, made.operands[0]) and all(isinstance(other.const, int) for other in others)
-    return isinstance(made, t.Load) and (made.name in _COUNTERS or uses.is_number(m, made))
+    if isinstance(made, t.Load) and (made.name in _COUNTERS or uses.is_number(m, made)):
+        return True
+    return _is_of_swapped_pair(m, made)
+
+
+def _is_of_swapped_pair(m: Machine, made: t.Event | None) -> bool:
+    """Whether an index is one of the two of a loop's element by which something is written at both places, as who swaps
+    them does: `for pair in pairs: x[pair[0]], x[pair[1]] = ...`. What picks several is rarely handed out in pairs."""
+    texts = _pair(m, made)
+    if not texts:
+        return False
+    stores = m.index.of(t.StoreItem)
+    written = [
+        (naming.text_of(m, store.base), naming.text_of(m, part))
+        for store in stores
+        for part in store.subscript
+        if isinstance(part, int)
+    ]
+    return any(all((base, text) in written for text in texts) for base, _ in written)
+
+
+def _pair(m: Machine, made: t.Event | None) -> tuple[str, str] | None:
+    """The two parts of a loop's element, one of which something is: `pair[0]` and `pair[1]`, or `left` and `right`."""
+    if isinstance(made, t.Item):
+        element = m.unit.definitions[made.base] if made.base >= 0 else None
+        name = element.name.partition("#")[0] if isinstance(element, t.Load) and _of_loop(m, element) else ""
+        texts = (f"{name}[0]", f"{name}[1]")
+        return texts if name and naming.text_of(m, made.out) in texts else None
+    bound = uses.bindings_before(m, made) if isinstance(made, t.Load) else []
+    part = m.unit.definitions[bound[0]] if len(bound) == 1 and bound[0] >= 0 else None
+    if not isinstance(part, t.Unpack) or not isinstance(m.unit.definitions[part.value], t.Iterate):
+        return None
+    names = [use.name for use in m.index.of(t.Bind) if _is_beside(m, use.value, part)]
+    return (names[0].partition("#")[0], names[1].partition("#")[0]) if len(names) == 2 else None
+
+
+def _is_beside(m: Machine, register: int, part: t.Unpack) -> bool:
+    other = m.unit.definitions[register] if register >= 0 else None
+    return isinstance(other, t.Unpack) and other.value == part.value
+
+
+def _of_loop(m: Machine, load: t.Load) -> bool:
+    bound = uses.bindings_before(m, load)
+    return len(bound) == 1 and bound[0] >= 0 and isinstance(m.unit.definitions[bound[0]], t.Iterate)
 
 
 _MASK = re.compile(r"(?:^|_)mask$")
