@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.library import subscripts
 from torchcopylint.flow.model import ARGUMENT, COMPARISONS, EITHER, Kind, Sure, Value
+from torchcopylint.flow.tapes import uses
 from torchcopylint.flow.values import memory
 from torchcopylint.flow.values.state import kind_of
 from torchcopylint.knowledge import table
@@ -18,6 +19,8 @@ SEVERAL_PARTS = "[...]"
 """Stands for square brackets with several parts among the names that have shown what something is."""
 _FRAMES = frozenset({"loc", "iloc", "at", "iat", "values", "data"})
 """What a frame, or a file, has under its own names: a copy at times."""
+_OF_ARRAYS = frozenset({"astype", "flatten", "ravel", "reshape", "swapaxes"})
+"""Methods that arrays have and neither lists nor dictionaries; a frame is not written by the number of a place."""
 
 
 def note(m: Machine, base: Value, event: t.Item | t.StoreItem) -> Value:
@@ -29,7 +32,8 @@ def note(m: Machine, base: Value, event: t.Item | t.StoreItem) -> Value:
     by_tensor = isinstance(event, t.StoreItem) and any(
         not isinstance(part, t.Slice) and kind_of(m.value(part), m.state) is Kind.TENSOR for part in event.subscript
     )
-    if not (by_tensor or _takes_number(m, event) or _has_dimensions(m, event.subscript) or _is_mask(m, base, event)):
+    shown = by_tensor or _takes_number(m, event) or _has_dimensions(m, event.subscript) or _is_mask(m, base, event)
+    if not shown and not _is_reshaped(m, event):
         return base
     if m.world.star_imports:
         return base
@@ -95,6 +99,25 @@ def _takes_number(m: Machine, event: t.Item | t.StoreItem) -> bool:
     stored = m.value(register).const if isinstance(event, t.StoreItem) and register >= 0 else None
     number = made.value if isinstance(made, t.Const) else stored
     return isinstance(number, float) or (isinstance(number, int) and not repeats)
+
+
+def _is_reshaped(m: Machine, event: t.Item | t.StoreItem) -> bool:
+    """`x[4] += 0.5`, `x[:3] = centre`: what is written so, and has a method of arrays alone under the same name before
+    or behind that, is one."""
+    load = m.unit.definitions[event.base] if event.base >= 0 else None
+    used = m.consumer_of(event.out) if isinstance(event, t.Item) else event
+    written = used is event or (isinstance(used, t.Augment) and isinstance(event, t.Item) and used.target == event.out)
+    if not isinstance(load, t.Load) or not written or not all(_is_place(m, part) for part in event.subscript):
+        return False
+    bound = uses.bindings_before(m, load)
+    asked = (m.unit.definitions[e.base] for e in m.index.of(t.Invoke) if e.name in _OF_ARRAYS and e.base >= 0)
+    return any(
+        isinstance(one, t.Load) and one.name == load.name and uses.bindings_before(m, one) == bound for one in asked
+    )
+
+
+def _is_place(m: Machine, part: int | t.Slice) -> bool:
+    return isinstance(part, t.Slice) or type(m.value(part).const) is int
 
 
 def _is_mask(m: Machine, base: Value, event: t.Item | t.StoreItem) -> bool:
