@@ -21,8 +21,7 @@ from torchcopylint.checks._common import (
     written_point,
 )
 from torchcopylint.flow.facts import Link, ReadAfter, SampleEdited, UnitFacts, Write
-from torchcopylint.flow.model import FIELD, MEMO, How, Kind
-from torchcopylint.flow.tapes.rescaling import ARITHMETIC
+from torchcopylint.flow.model import ARITHMETIC, FIELD, MEMO, How, Kind
 
 ACROSS_CALLS = True
 

@@ -272,6 +272,10 @@ NO_TENSOR = "no tensor here"
 """A test has just said that it is no tensor, whatever else says that it is one."""
 FOREIGN = "of another framework"
 """Another framework has made it: its methods say nothing of torch."""
+_BY_ITSELF = ("sqrt", "rsqrt", "exp", "log", "log1p", "log2", "log10", "neg", "negative", "sigmoid", "square")
+_BY_ANOTHER = ("add", "sub", "subtract", "mul", "multiply", "div", "divide", "true_divide", "pow", "cumsum", "cumprod")
+ARITHMETIC = frozenset(f"{name}_" for name in (*_BY_ITSELF, "reciprocal", *_BY_ANOTHER))
+"""What done twice gives something else again. To clamp, to round or to fill a state is to keep it in order."""
 CROSSWISE = "crosswise"
 """The target of what is stored where the same statement has overwritten it before, by the name it was taken under."""
 LISTED = "in a list"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import SampleEdited
-from torchcopylint.flow.model import BUFFERS, Fact, Kind, Sure
+from torchcopylint.flow.model import ARITHMETIC, BUFFERS, Fact, Kind, Sure
 from torchcopylint.flow.tapes import rescaling, uses
 from torchcopylint.flow.values import naming
 
@@ -53,7 +53,7 @@ def _makes_it_another(m: Machine, event: t.Augment | t.Invoke) -> bool:
     if isinstance(event, t.Augment):
         edits, register, operands = event.symbol in rescaling.SYMBOLS, event.target, [event.value]
     else:
-        edits, register = event.name in rescaling.ARITHMETIC, event.base
+        edits, register = event.name in ARITHMETIC, event.base
         operands = [argument.register for argument in event.arguments]
     target = m.unit.definitions[register] if register >= 0 else None
     return (

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import EditedAlone
-from torchcopylint.flow.model import FIELD, Kind
+from torchcopylint.flow.model import ARITHMETIC, FIELD, Kind
 from torchcopylint.flow.tapes import handed_out, uses
 from torchcopylint.flow.tapes.inlining import HELPERS_NAME
 from torchcopylint.flow.values import idioms
@@ -17,23 +17,6 @@ if TYPE_CHECKING:
     from torchcopylint.flow.running.machine import Machine
 
 SYMBOLS = frozenset({"+=", "-=", "*=", "/=", "//=", "**="})
-_FUNCTIONS = (
-    "sqrt",
-    "rsqrt",
-    "exp",
-    "log",
-    "log1p",
-    "log2",
-    "log10",
-    "neg",
-    "negative",
-    "reciprocal",
-    "sigmoid",
-    "square",
-)
-_BINARY = ("add", "sub", "subtract", "mul", "multiply", "div", "divide", "true_divide", "pow", "cumsum", "cumprod")
-ARITHMETIC = frozenset(f"{name}_" for name in (*_FUNCTIONS, *_BINARY))
-"""What done twice gives something else again. To clamp, to round or to fill a state is to keep it in order."""
 
 
 def found(m: Machine) -> Iterator[EditedAlone]:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import ScratchEdited
-from torchcopylint.flow.model import ARGUMENT
-from torchcopylint.flow.tapes.rescaling import ARITHMETIC, SYMBOLS, from_elsewhere
+from torchcopylint.flow.model import ARGUMENT, ARITHMETIC
+from torchcopylint.flow.tapes.rescaling import SYMBOLS, from_elsewhere
 
 if TYPE_CHECKING:
     from torchcopylint.flow.facts import Write
