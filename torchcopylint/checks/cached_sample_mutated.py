@@ -100,7 +100,7 @@ def _when_asked(unit: UnitFacts) -> Iterator[Report]:
         return
     reads_after = first_reads(unit, own=True)
     seen: set[str] = set()
-    alone = edited_alone(unit)
+    alone, others = edited_alone(unit), first_reads(unit, own=False)
     for site, write in sorted(unit.writes.items()):
         field = write.owner_name
         if write.owner != FIELD or not write.reads_old:
@@ -109,6 +109,9 @@ def _when_asked(unit: UnitFacts) -> Iterator[Report]:
             continue
         read = min(reads_after.get(site, []), key=order_of, default=None)
         if read is None or read.consumer not in HANDED_ON or field in seen or not _for_a_copy(unit, write):
+            continue
+        if others.get(site):
+            # Another name is read for what it was: that is the pair to tell.
             continue
         hows = {link.how for link in write.chain if link.how is not None}
         if site in alone and any(
