@@ -151,10 +151,17 @@ def _count(iterated: ast.expr, found: Wanted) -> None:
         _at_least(iterated.args[-1 if len(iterated.args) < 3 else 1], found)
 
 
-def _at_least(node: ast.expr, found: Wanted) -> None:
+def _at_least(node: ast.expr, found: Wanted, least: int = 2) -> None:
+    """A name is to be so large that a count that is computed of it is that many at least: `depth`, in `depth + 1`."""
     name = _last(node)
     if name:
-        found.least[name] = max(2, found.least.get(name, 2))
+        found.least[name] = max(least, found.least.get(name, least))
+    elif isinstance(node, ast.BinOp) and isinstance(node.right, ast.Constant) and type(node.right.value) is int:
+        by = node.right.value
+        if isinstance(node.op, ast.Add | ast.Sub):
+            _at_least(node.left, found, least - by if isinstance(node.op, ast.Add) else least + by)
+        elif isinstance(node.op, ast.FloorDiv) and by > 0:
+            _at_least(node.left, found, least * by)
 
 
 def _ask(test: ast.expr, found: Wanted, *, met: bool) -> None:
