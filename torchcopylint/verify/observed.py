@@ -162,7 +162,8 @@ class Run:
 
     `failed` says why there are no observations; everything else is empty then. `passes` has the times at which each
     mark's statement began, and `idle` those at which it was a `for` that had nothing to go through. `ends` are the end
-    values of names as texts, `flagged` the names of tensors that require grad at the end, `values` what was returned.
+    values of names as texts, `flagged` the names of tensors that require grad at the end, and of those of them that
+    have a graph, with `.grad_fn` after them, `values` what was returned.
     `ended` is the type of the exception that ended the script.
     `shortened` is not empty if a loop ended after a few of its turns, as the attempt asked; two runs share it if the
     same loops did, after as many turns.

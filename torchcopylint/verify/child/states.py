@@ -192,9 +192,11 @@ def _displaced(reach: Reach, held: set[int], found: list[Held]) -> list[list[str
 
 
 def flagged(last: dict[tuple[str, str], Any]) -> list[str]:
-    """The names of tensors that require grad, of everything that was ever reached."""
+    """The names of tensors that require grad, of everything that was ever reached, then of the graphs of these."""
     named = ((f"{scope}|{path}", value) for (scope, path), value in last.items())
-    return [name for name, value in named if isinstance(value, torch.Tensor) and value.requires_grad][:MOST_ENDS]
+    tensors = [(name, value) for name, value in named if isinstance(value, torch.Tensor) and value.requires_grad]
+    tensors = tensors[:MOST_ENDS]
+    return [name for name, _ in tensors] + [f"{name}.grad_fn" for name, value in tensors if value.grad_fn is not None]
 
 
 def unheld_at_end(reach: Reach, names: dict[str, Any]) -> list[list[str]]:

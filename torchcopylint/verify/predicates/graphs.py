@@ -153,8 +153,13 @@ def _graphs(case: Case, run: Run) -> set[Name]:
 
 def _with_gradient(run: Run) -> set[Name]:
     """What requires grad at the end, and what has a gradient."""
-    named = {*run.flagged, *(name for name, _ in run.ends if name.endswith(".grad"))}
+    named = {*_requiring(run), *(name for name, _ in run.ends if name.endswith(".grad"))}
     return {(scope, path) for scope, _, path in (name.partition("|") for name in named)}
+
+
+def _requiring(run: Run) -> set[str]:
+    """The names of what requires grad at the end."""
+    return {name for name in run.flagged if not name.endswith(".grad_fn")}
 
 
 def graph_cut(case: Case) -> Opinion:
@@ -172,9 +177,15 @@ def graph_cut(case: Case) -> Opinion:
         if gained:
             text = f"after line {row}, `{gained[0].partition('|')[2]}` is None; {ALTERED[kind]}, it is a gradient"
             return Opinion(Seen.YES, (Evidence("graph-cut", text, row),))
-        flagged = sorted(run.flagged - case.run.flagged, key=lambda name: (len(name), name))
+        flagged = sorted(_requiring(run) - case.run.flagged, key=lambda name: (len(name), name))
         if flagged and not case.at(Role.READ):
             text = f"after line {row}, `{flagged[0].partition('|')[2]}` does not require grad"
+            return Opinion(Seen.YES, (Evidence("graph-cut", text, row), without(kind)))
+        # A shallow copy requires grad as what it is of does, and is where another graph begins. What cuts a graph and
+        # is made to require grad afterwards is so on purpose.
+        begun = sorted(name for name in _requiring(case.run) if f"{name}.grad_fn" in run.flagged - case.run.flagged)
+        if begun and case.at(Role.SHARED) and not case.at(Role.READ):
+            text = f"after line {row}, `{begun[0].partition('|')[2]}` requires grad and has no graph"
             return Opinion(Seen.YES, (Evidence("graph-cut", text, row), without(kind)))
     return Opinion(Seen.NO if compared else Seen.UNCLEAR)
 
