@@ -311,7 +311,9 @@ def _whole_facts(world: World, m: Machine, found: list[Relation], joined: tuple[
     found += spent_fields.in_loops(m)
     found += spent_fields.of_networks(m)
     found += spent_closures.found(m)
-    found += gathered.found(m, {fact.site for fact in ran if isinstance(fact, Accumulated)})
+    told = {fact.site for fact in ran if isinstance(fact, Accumulated)}
+    found += spent_closures.collected(m, told)
+    found += gathered.found(m, told)
     found += keeping.found(m)
     found += mapping.found(m)
     found += callbacks.found(m)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.autograd import spent_fields
 from torchcopylint.flow.facts import BackwardAgain
+from torchcopylint.flow.graphs import passes
 from torchcopylint.flow.model import OUTPUT, TENSORS, Fact, Kind, Sure
 from torchcopylint.flow.references import FunctionReference
 from torchcopylint.flow.tapes import uses
@@ -35,6 +36,17 @@ def found(m: Machine) -> Iterator[Relation]:
             if made >= 0 and _is_called_again(outer, m.unit.number, made):
                 yield BackwardAgain(site, naming.text_of(m, over), site, Sure.LIKELY, "", made, name)
                 break
+
+
+def collected(m: Machine, known: set[int]) -> Iterator[Relation]:
+    """What a closure puts into a list of the function around it before it runs backward over that, where steps call the
+    closure more often than the list is made. `known` is where that has been told."""
+    outer = m.world.machines.get(m.unit.parent) if m.runs.put_outside else None
+    for site, (fact, refs) in sorted(m.runs.put_outside.items()) if outer is not None else ():
+        ran = passes.run_over(m, fact, refs) if site not in known else -1
+        made = [bound.site for bound in outer.index.binds.get(fact.name, ())] if outer is not None else []
+        if ran >= 0 and outer is not None and len(made) == 1 and _is_called_again(outer, m.unit.number, made[0]):
+            yield fact._replace(ran=ran)
 
 
 def trains(m: Machine) -> bool:

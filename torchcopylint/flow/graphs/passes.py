@@ -108,11 +108,19 @@ def _is_on_earlier(m: Machine, loop: t.Loop, site: int) -> bool:
 def _kept_in_fields(m: Machine, known: set[int]) -> Iterator[Relation]:
     """What a method adds to a field that it found, and runs backward over: each call of the method adds another."""
     for site, (fact, refs) in sorted(m.runs.fields.items()):
-        carrying = [obj for ref in refs if (obj := carrying_object(m, ref)) is not None]
-        ran = sorted({where for obj in carrying for where in ran_at(obj.graph)} - m.runs.kept)
-        empties = any(_empties(m, event, {fact.name}) for event in _unconditional(m.unit.tape) if event.site != site)
-        if ran and len(carrying) == len(refs) and site not in known | m.runs.reached and not empties:
-            yield fact._replace(ran=ran[0])
+        ran = run_over(m, fact, refs)
+        if ran >= 0 and site not in known:
+            yield fact._replace(ran=ran)
+
+
+def run_over(m: Machine, fact: Accumulated, refs: tuple[int, ...]) -> int:
+    """Where a unit runs backward over all that it adds to what it does not empty itself; -1 if it does not."""
+    carrying = [obj for ref in refs if (obj := carrying_object(m, ref)) is not None]
+    ran = {where for obj in carrying for where in ran_at(obj.graph)} - m.runs.kept
+    if not ran or len(carrying) < len(refs) or fact.site in m.runs.reached:
+        return -1
+    empties = any(_empties(m, event, {fact.name}) for event in _unconditional(m.unit.tape) if event.site != fact.site)
+    return -1 if empties else min(ran)
 
 
 def outlives_turn(m: Machine, fact: Accumulated, loop: t.Loop | None, ran: int = -1) -> bool:

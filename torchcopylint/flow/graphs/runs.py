@@ -84,6 +84,8 @@ class Runs:
     used_again: set[int] = field(default_factory=set)
     put_within: dict[int, tuple[Accumulated, tuple[int, ...]]] = field(default_factory=dict)
     """What a loop collects, with its graph, before backward has run over it: see `passes`."""
+    put_outside: dict[int, tuple[Accumulated, tuple[int, ...]]] = field(default_factory=dict)
+    """What a closure puts into a container of the function around it: see `spent_closures`."""
     freed_of: dict[int, set[int]] = field(default_factory=dict)
     """Where backward has freed something of the graph of an object, or of those that a loop has made at its site."""
     kept: set[int] = field(default_factory=set)
@@ -433,10 +435,22 @@ def stands_in_field(m: Machine, register: int) -> bool:
 
 def stands_around(m: Machine, register: int, value: Value) -> bool:
     """Whether a closure that runs backward puts what that has run over into a container of the function around it."""
+    return _outer_name(m, register) != "" and any(ran_at(m.state.object(ref).graph) for ref in value.refs)
+
+
+def note_outside(m: Machine, site: int, register: int, value: Value, source: str) -> None:
+    """A closure puts a value into a container of the function around it, and may run backward over it afterwards."""
+    if name := _outer_name(m, register):
+        m.runs.put_outside[site] = (Accumulated(site, name, source, "collected", -1, Sure.LIKELY), value.refs)
+
+
+def _outer_name(m: Machine, register: int) -> str:
+    """The name of the function around a closure that a register was loaded from; empty if there is none."""
     event = m.unit.definitions[register] if register >= 0 else None
+    if m.unit.parent <= 0 or m.unit.owner >= 0 or not isinstance(event, t.Load):
+        return ""
     own = {parameter.name for parameter in m.unit.parameters} | m.unit.bound
-    outer = m.unit.parent > 0 and m.unit.owner < 0 and isinstance(event, t.Load) and event.name not in own
-    return outer and any(ran_at(m.state.object(ref).graph) for ref in value.refs)
+    return event.name if event.name not in own else ""
 
 
 def mark_sum(m: Machine, site: int, result: Value) -> None:

@@ -62,6 +62,7 @@ def call_method(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) 
         lasting = runs.stands_in_field(m, event.base) or runs.stands_around(m, event.base, item)
         part, added = brought.by(m, item, naming.spelling(m, register), register)
         runs.accumulate(m, event.site, base, part, text, added, "collected", lasting=lasting)
+        runs.note_outside(m, event.site, event.base, part, added)
         if name == "append":
             gathered.note(m, event.site, event.base, part, added, "figures")
         collecting.put(m, (ref, ANY_ELEMENT), item, event.site, "append")
