@@ -215,7 +215,9 @@ def _of_memory(report: Report, facts: FileFacts, places: Sequence[tuple[int | st
             hit.add(fact.place[0] | 1)
         elif isinstance(fact, Collected) and report.site in fact.put:
             hit.add(fact.storage | 1)
-    known = [place for key, place in places if key in hit] or [place for key, place in places if key]
+    named = {point.names.get("name") for point in report.points}
+    known = [place for key, place in places if key in named] or [place for key, place in places if key in hit]
+    known = known or [place for key, place in places if key]
     return known[0] if known else places[0][1]
 
 

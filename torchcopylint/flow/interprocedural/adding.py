@@ -219,6 +219,8 @@ def add(m: Machine, unit: int, items: tuple[Added, ...], bound: dict[str, Value]
                     handing.collect(m, listed, [value], site)
                 continue
             place = f"{m.state.object(keeper).text}{'' if item.path[-1].startswith('[') else item.path[-1]}"
+            # The call may leave the same value in a field as well: the sum is told of where it is added to.
+            places.note(m, site, Role.KEPT, item.at, value, place)
             made = _sum(m, slots.slot_value(m, slot), value, place, site, f"sum {item.path}")
             slots.bind_slot(m, slot, made, site)
 
