@@ -20,7 +20,7 @@ from torchcopylint.checks._common import (
     shared_points,
     written_point,
 )
-from torchcopylint.flow.facts import Link, ReadAfter, SampleEdited, UnitFacts, Write
+from torchcopylint.flow.facts import Link, ReadAfter, SampleEdited, SumScaled, UnitFacts, Write
 from torchcopylint.flow.model import ARITHMETIC, FIELD, MEMO, How, Kind
 
 ACROSS_CALLS = True
@@ -101,6 +101,7 @@ def _when_asked(unit: UnitFacts) -> Iterator[Report]:
     reads_after = first_reads(unit, own=True)
     seen: set[str] = set()
     alone, others = edited_alone(unit), first_reads(unit, own=False)
+    scaled = {fact.site for fact in unit.facts if isinstance(fact, SumScaled)}
     for site, write in sorted(unit.writes.items()):
         field = write.owner_name
         if write.owner != FIELD or not write.reads_old:
@@ -110,8 +111,8 @@ def _when_asked(unit: UnitFacts) -> Iterator[Report]:
         read = min(reads_after.get(site, []), key=order_of, default=None)
         if read is None or read.consumer not in HANDED_ON or field in seen or not _for_a_copy(unit, write):
             continue
-        if others.get(site):
-            # Another name is read for what it was: that is the pair to tell.
+        if others.get(site) or site in scaled:
+            # Another name is read for what it was, or other methods go on adding to it: that is the pair to tell.
             continue
         hows = {link.how for link in write.chain if link.how is not None}
         if site in alone and any(
@@ -123,21 +124,23 @@ def _when_asked(unit: UnitFacts) -> Iterator[Report]:
             # Who is told which part to take may be there to bring it up to date.
             continue
         seen.add(field)
-        values = {"name": write.root, "op": write.op, "source": field, "method": unit.name}
+        values = {"name": write.root, "op": write.op, "source": field, "cause": unit.name}
         links = tuple(reversed(write.chain))
         points = (*shared_points(links), written_point(write), read_point(read, write))
         yield Report(site, points, values, at_most(Confidence.MEDIUM, confidence(write.sure)), "method")
 
 
 def _for_a_copy(unit: UnitFacts, write: Write) -> bool:
-    """Whether a field is edited through a name of its own, which is no short form of the field's."""
+    """Whether a part of a field is surely edited through another name, in a way that a second call does once more.
+
+    Who changes all of a field by a short name for it (`mean = self.mean`, `mean *= 0.9`) lets it fade, or goes on.
+    """
     again = write.op in ARITHMETIC if write.form == "method" else write.form in (*AUGMENTING, "item")
-    if not again or not write.root.isidentifier():
+    if not again or not write.partial or not write.root.isidentifier():
         return False
     surely = all(link.sure and link.when == "" for link in write.chain) and len(write.storages) == 1
-    name, field = write.root.strip("_").lower(), write.owner_name.removeprefix(f"{unit.receiver}.").strip("_").lower()
-    initials = "".join(word[:1] for word in field.split("_"))
-    return surely and field.isidentifier() and name not in (field, initials)
+    field = write.owner_name.removeprefix(f"{unit.receiver}.")
+    return surely and field.isidentifier() and field not in unit.properties
 
 
 def _report(write: Write, links: tuple[Link, ...], read: ReadAfter | None) -> Report:

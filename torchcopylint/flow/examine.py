@@ -382,6 +382,7 @@ def _unit_facts(world: World, m: Machine, joined: tuple[Relation, ...], shieldin
         parameters=frozenset(parameter.name for parameter in unit.parameters),
         serves_forward=serving.serves_forward(world, unit.number),
         sets_fields=exchanging.sets_fields(m),
+        properties=frozenset(name for name in m.fields.initial if world.method(unit.owner, name) is not None),
     )
 
 

@@ -150,6 +150,7 @@ class UnitFacts(NamedTuple):
     derivatives by `create_graph=True`.
     `optional` are the parameters that have a default, `parameters` all of them. `serves_forward` is whether the
     `forward` of its class calls it. `sets_fields` is whether it, or a method that it calls, sets a field of its object.
+    `properties` are the fields that it looks at and that the class computes anew.
     """
 
     qualname: str
@@ -178,6 +179,7 @@ class UnitFacts(NamedTuple):
     serves_forward: bool = False
     recorded_elsewhere: bool = False
     sets_fields: bool = False
+    properties: frozenset[str] = frozenset()
 
 
 class Place(NamedTuple):
