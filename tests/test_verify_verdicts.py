@@ -287,7 +287,7 @@ def test_being_watched_changes_nothing(verifier: Verifier) -> None:
     )
     attempt = Attempt(code, (mark_at(Role.SHARED, 4), mark_at(Role.WRITTEN, 9)), 0)
     run = verifier._run(attempt, "", ())
-    assert (run.ended, run.printed, run.raised, run.cut_short) == ("", "True 1000\n", (), "")
+    assert (run.failed, run.ended, run.printed, run.raised, run.cut_short) == ("", "", "True 1000\n", (), "")
 
 
 @pytest.mark.parametrize(

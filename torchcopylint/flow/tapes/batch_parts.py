@@ -39,7 +39,7 @@ def is_part(m: Machine, register: int) -> bool:
 
 def _is_entry_of_batch(m: Machine, event: t.Event | None) -> bool:
     """Whether something is the entry that a loop over what is called a batch, its keys, values or both has come to."""
-    key = event if isinstance(event, t.Load) else None
+    key: t.Event | None = event if isinstance(event, t.Load) else None
     base = -1
     if isinstance(event, t.Item) and len(event.subscript) == 1 and isinstance(event.subscript[0], int):
         key, base = m.unit.definitions[event.subscript[0]], event.base
@@ -49,8 +49,11 @@ def _is_entry_of_batch(m: Machine, event: t.Event | None) -> bool:
     if isinstance(made, t.Unpack):
         position, made = made.position, m.unit.definitions[made.value]
     through = m.unit.definitions[made.iterable] if isinstance(made, t.Iterate) and made.iterable >= 0 else None
-    asked = through.name if isinstance(through, t.Invoke) else ""
-    place = naming.text_of(m, through.base if asked else through.out) if isinstance(through, t.Invoke | t.Load) else ""
+    asked, place = "", ""
+    if isinstance(through, t.Invoke):
+        asked, place = through.name, naming.text_of(m, through.base)
+    elif isinstance(through, t.Load):
+        place = through.name
     if base >= 0:
         taken = (asked, position) in (("", -1), ("keys", -1), ("items", 0)) and naming.text_of(m, base) == place
     else:

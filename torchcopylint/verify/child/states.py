@@ -196,8 +196,7 @@ def flagged(last: dict[tuple[str, str], Any]) -> list[str]:
     named = ((f"{scope}|{path}", value) for (scope, path), value in last.items())
     tensors = [(name, value) for name, value in named if isinstance(value, torch.Tensor) and value.requires_grad]
     tensors = tensors[:MOST_ENDS]
-    # A view that was written where nothing is recorded may not be asked for its graph, only whether it has one.
-    return [name for name, _ in tensors] + [f"{name}.grad_fn" for name, value in tensors if not value.is_leaf]
+    return [name for name, _ in tensors] + [f"{name}.grad_fn" for name, value in tensors if has_graph(value)]
 
 
 def unheld_at_end(reach: Reach, names: dict[str, Any]) -> list[list[str]]:
