@@ -38,27 +38,18 @@ def is_part(m: Machine, register: int) -> bool:
 
 
 def _is_entry_of_batch(m: Machine, event: t.Event | None) -> bool:
-    """Whether something is the entry that a loop over what is called a batch, its keys, values or both has come to."""
-    key: t.Event | None = event if isinstance(event, t.Load) else None
-    base = -1
-    if isinstance(event, t.Item) and len(event.subscript) == 1 and isinstance(event.subscript[0], int):
-        key, base = m.unit.definitions[event.subscript[0]], event.base
+    """Whether something is the entry of what is called a batch that a loop over its keys has come to: `batch[k]`."""
+    if not isinstance(event, t.Item) or len(event.subscript) != 1 or not isinstance(event.subscript[0], int):
+        return False
+    key = m.unit.definitions[event.subscript[0]] if event.subscript[0] >= 0 else None
     binds = m.index.binds.get(key.name, ()) if isinstance(key, t.Load) else ()
     made = m.unit.definitions[binds[0].value] if len(binds) == 1 and binds[0].value >= 0 else None
-    position = -1
-    if isinstance(made, t.Unpack):
-        position, made = made.position, m.unit.definitions[made.value]
-    through = m.unit.definitions[made.iterable] if isinstance(made, t.Iterate) and made.iterable >= 0 else None
-    asked, place = "", ""
-    if isinstance(through, t.Invoke):
-        asked, place = through.name, naming.text_of(m, through.base)
-    elif isinstance(through, t.Load):
-        place = through.name
-    if base >= 0:
-        taken = (asked, position) in (("", -1), ("keys", -1), ("items", 0)) and naming.text_of(m, base) == place
-    else:
-        taken = (asked, position) in (("values", -1), ("items", 1))
-    return taken and kinds.named_batch(place)
+    through = made.iterable if isinstance(made, t.Iterate) else t.NO_REGISTER
+    asked = m.unit.definitions[through] if through >= 0 else None
+    if isinstance(asked, t.Invoke) and asked.name == "keys":
+        through = asked.base
+    place = naming.text_of(m, event.base)
+    return kinds.named_batch(place) and through >= 0 and naming.text_of(m, through) == place
 
 
 def _turn(m: Machine, register: int) -> int:

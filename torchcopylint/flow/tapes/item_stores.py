@@ -56,10 +56,28 @@ def goes_back(m: Machine, store: t.StoreItem) -> bool:
 
 
 def is_made_of_it(m: Machine, store: t.StoreItem) -> bool:
-    """Whether what is stored was made of what stood there: `rows[i] = rows[i].reshape(1, -1)`."""
+    """Whether what is stored is what stood there in another form: `rows[i] = rows[i].reshape(1, -1)`.
+
+    What is only computed with it, such as what is put into other memory by `out=`, may sit on anything.
+    """
     place = f"{naming.text_of(m, store.base)}[{naming.index_text(m, store.subscript)}]"
-    parts = uses.expression(m, store.value, "") if "..." not in place else []
-    return any(isinstance(part, t.Item) and naming.text_of(m, part.out) == place for part in parts)
+    register = store.value if "..." not in place else t.NO_REGISTER
+    for _ in range(_MAX_FORMS):
+        made = m.unit.definitions[register] if register >= 0 else None
+        if isinstance(made, t.Item) and naming.text_of(m, made.out) == place:
+            return True
+        if isinstance(made, t.Invoke) and isinstance(m.value(made.base).const, t.Dotted):
+            # `np.transpose(rows[i])`
+            register = made.arguments[0].register if len(made.arguments) == 1 else t.NO_REGISTER
+        elif isinstance(made, t.Invoke | t.Item | t.Attribute):
+            register = made.base
+        else:
+            return False
+    return False
+
+
+_MAX_FORMS = 4
+"""So many methods and views, one on the result of the other, are gone back over."""
 
 
 def keys_in_turn(m: Machine, store: t.StoreItem) -> list[object]:
