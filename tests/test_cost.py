@@ -157,14 +157,19 @@ def g(rows: torch.Tensor):
 def test_what_a_tape_says_of_a_place_is_looked_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """However many turns a loop takes, and however often the unit is run."""
     looked_up: Counter[tuple[str, int, int]] = Counter()
+    indexes: dict[int, object] = {}  # kept, so that no other tape's is given the number of one that is gone
     before, conditions = uses._bindings_before, exclusion._found_conditions
 
+    def number(m: Machine) -> int:
+        indexes[id(m.index)] = m.index
+        return id(m.index)
+
     def bindings(m: Machine, load: t.Load) -> list[int]:
-        looked_up["bindings", id(m.index), load.out] += 1
+        looked_up["bindings", number(m), load.out] += 1
         return before(m, load)
 
     def held(m: Machine, site: int) -> list[tuple[str, object, bool]]:
-        looked_up["conditions", id(m.index), site] += 1
+        looked_up["conditions", number(m), site] += 1
         return conditions(m, site)
 
     monkeypatch.setattr(uses, "_bindings_before", bindings)
