@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from torchcopylint.base.finding import Role
 from torchcopylint.base.report import Point, Report
 from torchcopylint.checks._common import confidence
-from torchcopylint.flow.facts import GraphLost, StepUnreached, UnitFacts
+from torchcopylint.flow.facts import GraphLost, StepUnreached, TermCopied, UnitFacts
 
 ACROSS_CALLS = True
 WHERE_MADE = True
@@ -28,6 +28,18 @@ def check(unit: UnitFacts) -> Iterator[Report]:
                 confidence=confidence(fact.sure),
                 instead=Point(Role.CUT, fact.wrapper, "cut.leaf.made", names) if fact.wrapper >= 0 else None,
                 variant="wrapped" if fact.wrapped else "number" if fact.number else "",
+            )
+        elif isinstance(fact, TermCopied) and fact.loss:
+            names = {"name": fact.loss, "source": fact.name, "op": fact.op}
+            yield Report(
+                site=fact.site,
+                points=(
+                    Point(Role.CUT, fact.site, "cut.graph", names),
+                    Point(Role.DISCARDED, fact.ran, "discarded.term", names),
+                ),
+                values=names,
+                confidence=confidence(fact.sure),
+                variant="term",
             )
         elif isinstance(fact, StepUnreached):
             names = {"name": fact.name, "source": fact.source, "op": fact.op, "cause": fact.optimizer}

@@ -25,7 +25,8 @@ def check(unit: UnitFacts) -> Iterator[Report]:
     """
     for fact in unit.facts:
         if isinstance(fact, TermCopied):
-            yield _term(fact)
+            if not fact.loss:
+                yield _term(fact)
             continue
         if not isinstance(fact, Constructed) or fact.function not in CONSTRUCTORS or fact.kind not in TENSORS:
             continue

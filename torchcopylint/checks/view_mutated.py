@@ -81,7 +81,7 @@ def check(unit: UnitFacts) -> Iterator[Report]:
         own = owns.get(write.site, [])
         expected = expected_unchanged(unit, write, reads)
         if write.blank and not write.reads_old and not expected:
-            reads = _of_filled(unit, write, reads) if own else []
+            reads = _of_filled(unit, write, reads, own)
             if not reads:
                 continue
         wanted = expected or _wanted(unit, write, reads, own)
@@ -137,9 +137,12 @@ def _of_other_holders(unit: UnitFacts, write: Write, reads: list[ReadAfter]) -> 
     return _but_of_windows(unit, write, [read for read in reads if not kept_gradient(unit, read) and not read.asked])
 
 
-def _of_filled(unit: UnitFacts, write: Write, reads: list[ReadAfter]) -> list[ReadAfter]:
-    """The reads by a second name for what has nothing in it yet, where elements are set by either name:
-    `pos = neg = torch.zeros(n); pos[x > 0] = 1; neg[x < 0] = 1`. Who only wants another name fills by that alone."""
+def _of_filled(unit: UnitFacts, write: Write, reads: list[ReadAfter], own: list[ReadAfter]) -> list[ReadAfter]:
+    """The reads by a second name for what has nothing in it yet, where elements are set by either name
+    (`pos = neg = torch.zeros(n); pos[x > 0] = 1; neg[x < 0] = 1`), or both go into one thing (`old = buf; buf[i] = x;
+    buf - old`). Who only wants another name fills by that alone, and looks at that alone."""
+    if not own:
+        return []
     mine = set(write.storages)
     filled = {one.root for one in unit.writes.values() if one.blank and one.form == "item" and mine == {*one.storages}}
     plain = [read for read in reads if all(link.how is None for link in read.links)]
@@ -149,6 +152,10 @@ def _of_filled(unit: UnitFacts, write: Write, reads: list[ReadAfter]) -> list[Re
     earlier = [read for read in whole if not read.below_written and not read.second]
     if earlier:
         return earlier
+    met = {read.site for read in own if read.consumer in ("operand", "argument") and read.name == write.root}
+    both = [read for read in plain if read.bound < write.site and read.site in met and read.name.isidentifier()]
+    if both:
+        return both
     if write.form != "item" or not write.root.isidentifier():
         return []
     return [read for read in plain if read.name in filled - {write.root} and read.name.isidentifier()]

@@ -323,13 +323,15 @@ class StepUnreached(NamedTuple):
 
 class TermCopied(NamedTuple):
     """At `site`, `op` copies the numbers out of tensors with a graph, and the copy is a term of what backward runs over
-    at `ran`, together with others that have a graph. `name` is what it copies."""
+    at `ran`, together with others that have a graph. `name` is what it copies. `loss`: what it is added to, where `op`
+    takes one number out of one tensor; else empty."""
 
     site: int
     name: str
     op: str
     ran: int
     sure: Sure
+    loss: str = ""
 
 
 class ContextKept(NamedTuple):

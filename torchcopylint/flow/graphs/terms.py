@@ -63,7 +63,7 @@ def of(m: Machine, loss: int) -> Iterator[int]:
                 pending += (event.target, event.value)
                 yield event.value
             case t.Operate() if event.symbol in ("*", "/"):
-                scaled = [operand for operand in event.operands if not _is_factor(m, operand)]
+                scaled = [operand for operand in event.operands if not is_setting(m, operand)]
                 if not scaled:
                     # A number and a name: of two factors, one has the gradient.
                     scaled = [operand for operand in event.operands if m.value(operand).kind is not Kind.NUMBER]
@@ -115,14 +115,14 @@ def bound_to(m: Machine, register: int) -> int:
     return bound[0] if len(bound) == 1 else -1
 
 
-def _is_factor(m: Machine, register: int, depth: int = 3) -> bool:
+def is_setting(m: Machine, register: int, depth: int = 3) -> bool:
     """Whether a value is a number, or a setting: nothing but names leads to it, `self.beta`, `0.5 * args.weight`."""
     value = m.value(register)
     if value.kind is Kind.NUMBER:
         return True
     event = m.unit.definitions[register] if register >= 0 else None
     if isinstance(event, t.Operate) and event.symbol in ("*", "/") and depth:
-        return all(_is_factor(m, operand, depth - 1) for operand in event.operands)
+        return all(is_setting(m, operand, depth - 1) for operand in event.operands)
     while isinstance(event, t.Attribute):
         event = m.unit.definitions[event.base]
     known = [m.state.object(ref) for ref in value.refs]

@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from torchcopylint.flow.model import BUFFERS, CONTAINERS, DIMENSIONS, NDARRAY, Kind, Object, Sure, Value
+from collections.abc import Sequence
+
+from torchcopylint.flow.model import (
+    BUFFERS,
+    CONTAINERS,
+    DIMENSIONS,
+    NDARRAY,
+    REPEATS_LIKELY,
+    Kind,
+    Object,
+    Sure,
+    Value,
+)
 from torchcopylint.flow.running.machine import Machine
 from torchcopylint.flow.values import memory
 from torchcopylint.flow.values.sites import Arguments, Site
@@ -33,13 +45,12 @@ def draw(m: Machine, op: Op, arguments: Arguments, at: Site) -> Value | None:
     if short not in SIZE_AT:
         return None
     sized = len(values) > SIZE_AT[short] if size is None else size.kind is not Kind.NONE
+    made = _array(short, at, _repeats(short, values, arguments))
     if op.result == "number":
-        return memory.fresh(m, at.site, _array(short, at)) if sized else Value(kind=Kind.NUMBER)
+        return memory.fresh(m, at.site, made) if sized else Value(kind=Kind.NUMBER)
     if short == "choice":
         # Without a size, one of what there is to choose from.
-        return (
-            memory.fresh(m, at.site, _array(short, at)) if sized else memory.unknown(m, at.site, f"{at.name}.{at.op}")
-        )
+        return memory.fresh(m, at.site, made) if sized else memory.unknown(m, at.site, f"{at.name}.{at.op}")
     several = BUFFERS | CONTAINERS
     given = [ref for value in (*values, *arguments.keywords.values()) for ref in value.refs]
     if sized or any(m.state.object(ref).kind in several for ref in given):
@@ -47,6 +58,16 @@ def draw(m: Machine, op: Op, arguments: Arguments, at: Site) -> Value | None:
     return Value(kind=Kind.NUMBER)
 
 
-def _array(short: str, at: Site) -> Object:
+def _repeats(short: str, values: Sequence[Value], arguments: Arguments) -> bool:
+    """Whether whole numbers are drawn that are put back, and more than one, so that some are likely the same."""
+    at = SIZE_AT[short]
+    size = arguments.keywords.get("size", values[at] if len(values) > at else Value())
+    replaced = arguments.keywords.get("replace", values[2] if len(values) > 2 else Value(const=True))
+    kept = short == "choice" and replaced.const is not True
+    return short in ("randint", "integers", "choice") and size.const != 1 and not kept
+
+
+def _array(short: str, at: Site, repeats: bool) -> Object:
     dtype = "" if short == "choice" else "int64"
-    return Object(Kind.ARRAY, Sure.PROVEN, dtype=dtype, text=f"{at.op}(...)", flags=frozenset({NDARRAY, DIMENSIONS}))
+    flags = frozenset({NDARRAY, DIMENSIONS, REPEATS_LIKELY} if repeats else {NDARRAY, DIMENSIONS})
+    return Object(Kind.ARRAY, Sure.PROVEN, dtype=dtype, text=f"{at.op}(...)", flags=flags)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from torchcopylint.flow.model import ANY_ELEMENT, REPEATS, REPEATS_LIKELY, UNKNOWN, Fact, Kind, Value
+from torchcopylint.flow import tape as t
+from torchcopylint.flow.model import ANY_ELEMENT, BUFFERS, REPEATS, REPEATS_LIKELY, UNKNOWN, Fact, Kind, Value
 from torchcopylint.flow.tape import Dotted
 from torchcopylint.flow.values import array_dtypes
 
@@ -201,5 +202,24 @@ def repeats(m: Machine, short: str, arguments: Arguments) -> str:
         return REPEATS if first.refs and has_twins(m, first) else ""
     if short in ("argmax", "argmin"):
         axis = next((arguments.keywords[k] for k in ("dim", "axis") if k in arguments.keywords), arguments.at(1))
-        return REPEATS_LIKELY if isinstance(axis.const, int) and axis.const >= 1 else ""
+        of_each = axis.const == -1 and _is_table(m, arguments.at(0))
+        return REPEATS_LIKELY if of_each or (isinstance(axis.const, int) and axis.const >= 1) else ""
+    if short in _BINNING:
+        given = arguments.at(_BINNING[short])
+        several = given.refs and all(m.state.object(ref).kind in BUFFERS for ref in given.refs)
+        return REPEATS_LIKELY if several else ""
+    if short == "multinomial":
+        replaced = arguments.keywords.get("replacement", arguments.at(2))
+        return REPEATS_LIKELY if replaced.const is True else ""
     return ""
+
+
+_BINNING = {"bucketize": 0, "digitize": 0, "searchsorted": 1}
+"""What says of each number of a tensor in which bin it is, and where that stands."""
+
+
+def _is_table(m: Machine, value: Value) -> bool:
+    """Whether something has a row for each of several things: the distances of each to each."""
+    sites = [m.state.object(ref).site for ref in value.refs]
+    calls = [m.unit.definitions[m.index.calls[site]] if site in m.index.calls else None for site in sites]
+    return bool(calls) and all(isinstance(c, t.Call | t.Invoke) and m.dotted_of(c) == "torch.cdist" for c in calls)
