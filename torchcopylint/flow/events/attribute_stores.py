@@ -40,7 +40,7 @@ from torchcopylint.flow.storages import (
     slots,
     writing,
 )
-from torchcopylint.flow.tapes import elements_apart, uses
+from torchcopylint.flow.tapes import by_default, elements_apart, uses
 from torchcopylint.flow.values import idioms, kinds, layer_names, memory, naming
 
 _FLAG = "requires_grad"
@@ -52,7 +52,7 @@ exchanged."""
 @handles(t.StoreAttribute)
 def store(m: Machine, event: t.StoreAttribute) -> None:
     """An attribute is set, by an assignment or by its name."""
-    base, value = m.value(event.base), m.value(event.value)
+    base, value = m.value(event.base), by_default.layer_of(m, m.value(event.value))
     text = naming.text_of(m, event.base)
     if event.name == "writeable":
         conversions.set_writeable(m, _flagged(m, event.base), value)

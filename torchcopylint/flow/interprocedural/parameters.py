@@ -45,7 +45,7 @@ from torchcopylint.flow.tape import Annotation
 from torchcopylint.flow.tapes import giving
 from torchcopylint.flow.values import devices, dtypes, kinds
 from torchcopylint.flow.values.outside import Outside
-from torchcopylint.flow.values.templates import as_passed
+from torchcopylint.flow.values.templates import as_passed, unplaced
 
 
 class Parameters(Classes):
@@ -59,6 +59,7 @@ class Parameters(Classes):
         self._held: dict[int, set[str]] = {}
         self._bound_to: dict[int, list[tuple[t.Parameter, Object]]] = {}
         self._defaults: dict[int, dict[str, Object]] = {}
+        self._layers: dict[int, dict[str, Object]] = {}
         self._calling: dict[int, dict[str, partials.Default]] = {}
         self._passed_elements: dict[tuple[int, str], Object] = {}
         self._passed_entries: dict[tuple[int, str], dict[str, Object]] = {}
@@ -86,7 +87,11 @@ class Parameters(Classes):
                 m.state.put_cell(name, Cell(value.refs, value.kind, value.const, site=-1))
                 continue
             ref = m.number("argument", name)
-            obj = differentiated.as_asked(m, name, self._parameter_object(m, parameter))
+            layer = self._layers.get(unit.number, {}).get(name)
+            if layer is not None and not partials.may_be_passed(self, self._calls, unit, position):
+                obj = layer._replace(sure=min(layer.sure, Sure.LIKELY))
+            else:
+                obj = differentiated.as_asked(m, name, self._parameter_object(m, parameter))
             self._bound_to[unit.number].append((parameter, obj))
             if (unit.number, name) in self.frozen_arguments:
                 obj = obj._replace(requires_grad=Fact.NO)
@@ -340,8 +345,11 @@ class Parameters(Classes):
 
     def note_default(self, m: Machine, unit: int, name: str, value: Value) -> None:
         """A parameter has a default, which is made when the function is defined."""
-        if len(value.refs) == 1 and m.state.object(value.refs[0]).kind in TENSORS:
-            self._defaults.setdefault(unit, {})[name] = m.state.object(value.refs[0])
+        made = m.state.object(value.refs[0]) if len(value.refs) == 1 else Object()
+        if made.kind in TENSORS:
+            self._defaults.setdefault(unit, {})[name] = made
+        elif made.kind is Kind.MODULE and not m.state.slot_names(value.refs[0]):
+            self._layers.setdefault(unit, {})[name] = unplaced(made)
         calling = partials.default_of(m, value)
         if calling is not None:
             self._calling.setdefault(unit, {})[name] = calling

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torchcopylint.flow import tape as t
+from torchcopylint.flow.model import ARGUMENT, Kind, Sure
 from torchcopylint.flow.tapes import constants
 
 if TYPE_CHECKING:
+    from torchcopylint.flow.model import Object, Value
     from torchcopylint.flow.running.machine import Machine
 
 _COPYING = frozenset({"clone", "copy", "deepcopy"})
@@ -45,6 +47,26 @@ def _found(m: Machine) -> frozenset[int]:
         run = constants.only_arm(m.unit, branch, known)
         off |= {event.site for arm in branch.arms if run is not None and arm is not run for event in t.events(arm)}
     return frozenset(off)
+
+
+def layer_of(m: Machine, value: Value) -> Value:
+    """What a field gets where a layer is made if nobody passes one (`self.act = act or nn.ReLU()`, or `act = nn.ReLU()`
+    where that is `None`), and nobody in the file does: the layer, as it is by default."""
+    optional = [ref for ref in value.refs if _is_optional(m, m.state.object(ref))]
+    layers = tuple(ref for ref in value.refs if m.state.object(ref).kind is Kind.MODULE)
+    if not optional or not layers or len(optional) + len(layers) < len(value.refs):
+        return value
+    for ref in layers:
+        obj = m.state.object(ref)
+        m.state.set_object(ref, obj._replace(sure=min(obj.sure, Sure.LIKELY)))
+    return value._replace(refs=layers, kind=Kind.MODULE, const=None)
+
+
+def _is_optional(m: Machine, obj: Object) -> bool:
+    """Whether something is a parameter that is `None` if nothing is passed, and for which nothing is in the file."""
+    default = m.world.defaults.get(m.unit.number, {}).get(obj.text)
+    unknown = obj.owner == ARGUMENT and obj.kind is Kind.UNKNOWN and default is not None and default.value is None
+    return unknown and not m.world.may_be_handed(m.unit, obj.text)
 
 
 def holds(m: Machine, register: int) -> bool | None:
