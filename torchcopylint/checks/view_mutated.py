@@ -30,6 +30,7 @@ from torchcopylint.checks._common import (
     suffers_caller,
     written_point,
 )
+from torchcopylint.checks._named_results import of_results
 from torchcopylint.flow.facts import (
     CallerSuffers,
     EditedEachTurn,
@@ -113,6 +114,7 @@ def check(unit: UnitFacts) -> Iterator[Report]:
             sure = Confidence.LOW
         yield Report(write.site, points, values, sure, "caller")
     told = {write.site for write, _ in (*found, *reaching, *edits)}
+    yield from (report for report in of_results(unit, owns) if report.site not in told)
     yield from _of_turns(unit, {*told, *(link.site for _, read in found for link in read.links)})
     yield from _of_entries(unit, told)
     yield from (_of_part(unit, fact) for fact in _parts(unit, owns) if fact.site not in told)

@@ -23,7 +23,8 @@ class Write(NamedTuple):
 
     `form` is `method`, `augmented`, `item`, `out`, `call`, `activation` (told to by `inplace=True`), `statistics` (what
     an operation writes beside its result, unseen by autograd), `step` or `load`; of an activation, `result` is what its
-    result is bound to (empty: dropped, `...`: used on), `used` where. `root` is the name or slot that the expression
+    result is bound to (empty: dropped, `...`: used on), `used` where; of a method, `result` is the name that its result
+    gets, if it gets one. `root` is the name or slot that the expression
     started from, `derived` whether it went on from there (`x[0].zero_()`, not `x.zero_()`). `chain` leads from what was
     written to the owner of the memory. `owner` says who else can see that memory: an empty text for nobody. `named` is
     whether a name was bound to an alias on the way there, so that it is not all one expression. `reads_old` is whether

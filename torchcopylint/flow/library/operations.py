@@ -73,6 +73,8 @@ def apply(m: Machine, op: Op, arguments: Arguments, at: Site) -> Value:
             refusals.check_shape(m, value, (), at)
             if op.short in _RESHAPING:
                 grads.check_leaf(m, value, at, view=False)
+    if written and not activation and at.form == "method":
+        activations.note_bound(m, at.site)
     if activation:
         activations.note_result(m, at.site)
         spoilt.note(m, first, at.site)

@@ -75,6 +75,8 @@ class UnitBuilder:
         self.binding: dict[str, str] = {}
         self.uses: dict[str, set[str]] = {}
         self.same: list[tuple[str, str]] = []
+        self.put: list[tuple[str, str]] = []
+        self.joined: set[str] = set()
         self.reshaped: set[str] = set()
         self.journal: list[tuple[str, str]] = []
 
@@ -152,6 +154,11 @@ class UnitBuilder:
         if made.__class__ is t.Load and made.name != name and (source := self.binding.get(made.name)):
             # A second name: what that is used for shows what the first one holds.
             self.same.append((source, key))
+        elif made.__class__ is t.Make and made.kind == "list":
+            held = (self.definitions[item] for item in made.items)
+            self.put += [
+                (key, self.binding[one.name]) for one in held if one.__class__ is t.Load and one.name in self.binding
+            ]
         self.emit(t.Bind(name, value, site, annotation))
 
     def load(self, name: str, node: Node) -> int:
@@ -164,6 +171,18 @@ class UnitBuilder:
         key = self.binding.get(self.renamed.get(name, name))
         if key:
             self.uses.setdefault(key, set()).add(attribute)
+
+    def put_into(self, name: str, item: str) -> None:
+        """Note that what a name holds is put into the list that another one holds."""
+        key, held = (self.binding.get(self.renamed.get(one, one), "") for one in (name, item))
+        if key and held:
+            self.put.append((key, held))
+
+    def join_all_of(self, name: str) -> None:
+        """Note that torch joins all that the list holds which a name holds: `torch.stack(rows)`."""
+        key = self.binding.get(self.renamed.get(name, name))
+        if key:
+            self.joined.add(key)
 
     def are_one(self, names: Sequence[str]) -> bool:
         """Whether names were bound to one thing: one by the other, and both changed in place since."""
@@ -236,7 +255,11 @@ class UnitBuilder:
             self._is_now(name, key)
 
     def _used_alike(self) -> None:
-        """The uses of what an augmented assignment binds are uses of what it was bound to before."""
+        """The uses of what an augmented assignment binds are uses of what it was bound to before. What stands in a list
+        that torch joins is a tensor."""
+        for key, item in self.put:
+            if key in self.joined:
+                self.uses.setdefault(item, set()).add(t.HANDED_TO + t.OF_TENSOR)
         for before, after in reversed(self.same):
             if after in self.uses:
                 self.uses.setdefault(before, set()).update(self.uses[after])

@@ -14,10 +14,19 @@ _NUMBERS = frozenset({"Integer", "Float"})
 
 
 def of_joined(b: UnitBuilder, display: Node) -> None:
-    """What torch joins are tensors: `torch.cat([x, y])`."""
+    """What torch joins are tensors: `torch.cat([x, y])`, and what a list holds that it joins."""
+    if kind(display) == "Name":
+        b.join_all_of(display.value)
     for element in display.elements if kind(display) in _DISPLAYS else ():
         if kind(element) == "Element" and kind(element.value) == "Name":
             b.use(element.value.value, t.HANDED_TO + t.OF_TENSOR)
+
+
+def of_put(b: UnitBuilder, node: Node) -> None:
+    """What is put into a list may be joined with what else stands in that: `rows.append(x)`."""
+    named = kind(node.func.value) == "Name" and len(node.args) == 1 and kind(node.args[0].value) == "Name"
+    if named and node.func.attr.value == "append":
+        b.put_into(node.func.value.value, node.args[0].value.value)
 
 
 def of_difference(b: UnitBuilder, node: Node) -> None:

@@ -173,6 +173,7 @@ def _call(b: UnitBuilder, node: Node) -> int:
             _make_tensor_of(b, node.args[0].value)
         _hand(b, node)
         evidence.of_difference(b, node)
+        evidence.of_put(b, node)
         _run_backward(b, node)
         arguments = lower_arguments(b, node.args)
         return b.define(t.Invoke, node, base, function.attr.value, arguments)

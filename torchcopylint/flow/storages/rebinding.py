@@ -81,10 +81,10 @@ def _note_element(m: Machine, event: t.Bind, before: Cell, value: Value) -> None
 
 def _is_new(m: Machine, before: Cell, value: Value) -> bool:
     """Whether something new is computed of a parameter of somebody's, apart from any graph, as one does to change it:
-    under `no_grad`, or of its `.data`."""
+    under `no_grad`, or of its `.data`. So it is of what was taken out of a module by its name: `w = layer.weight`."""
     data = [share for ref in before.refs for share in m.state.object(ref).shares if share.how is How.DATA]
     of = tuple(share.of for share in data) or before.refs
-    if not data and m.state.mode.recording is not Fact.NO:
+    if not data and m.state.mode.recording is not Fact.NO and not isinstance(before.origin, tuple):
         return False
     storages = {share.storage for ref in of for share in m.state.object(ref).shares}
     new = [m.state.object(ref) for ref in value.refs]

@@ -68,6 +68,13 @@ def note_result(m: Machine, site: int, told: int = -1) -> None:
         m.writes[site] = write._replace(form=FORM, result=_result(m, event), used=used, told=told)
 
 
+def note_bound(m: Machine, site: int) -> None:
+    """Tell the write of a method that works in place what the method's result is bound to, if it gets a name."""
+    write, event = m.writes.get(site), m.use_of(site)
+    if write is not None and isinstance(event, t.Bind):
+        m.writes[site] = write._replace(result=_result(m, event))
+
+
 def _readers(m: Machine, site: int, name: str) -> frozenset[int]:
     """Where one expression goes on with what the call at a site returns: `head(relu(x).view(-1))`.
 
