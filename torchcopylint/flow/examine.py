@@ -123,6 +123,7 @@ from torchcopylint.flow.tapes import (
     inlining,
     rescaling,
     scratch,
+    summed_up,
     two_sides,
 )
 from torchcopylint.flow.tapes.helpers import Helpers
@@ -324,6 +325,7 @@ def _whole_facts(world: World, m: Machine, found: list[Relation], joined: tuple[
     found += expected.found(m)
     found += bound_each_turn.found(m)
     found += copied_lists.found(m)
+    found += summed_up.found(m)
     found += lent_parts.found(m)
     found += twin_fields.found(m)
     found += left_in_fields.found(m)
