@@ -49,7 +49,8 @@ def note_hook(m: Machine, event: t.Invoke, arguments: Arguments) -> None:
     register = event.arguments[0].register if event.arguments else t.NO_REGISTER
     function = called(m, register, arguments.positional[1]) if event.arguments else Value()
     function = function if function.const is not None else _likely_method(m, register)
-    _note(m, function, HOOK, register)
+    if many or not _is_weight_of_layer(m, event.base):
+        _note(m, function, HOOK, register)
     if isinstance(function.const, FunctionReference) and m.world.is_own(function.const.unit):
         unit = m.world.unit(function.const.unit)
         names = [parameter.name for parameter in unit.parameters[-(many or 1) :]]
@@ -62,6 +63,19 @@ def note_hook(m: Machine, event: t.Invoke, arguments: Arguments) -> None:
             m.state.put_cell((gathered, ANY_ELEMENT), Cell((given,), Kind.TENSOR, None, site=event.site))
             value = Value((gathered,), Kind.TUPLE)
         _hand(m, unit.number, dict.fromkeys(names, value), event.site)
+
+
+def _is_weight_of_layer(m: Machine, register: int) -> bool:
+    """Whether a tensor is the weight of what is no class of the file, a layer that is: backward makes the gradient of
+    that for it alone, and hands it to no other branch of the graph."""
+    made = m.unit.definitions[register] if register >= 0 else None
+    if not isinstance(made, t.Attribute) or made.name != "weight":
+        return False
+    base = m.unit.definitions[made.base] if made.base >= 0 else None
+    if m.unit.owner >= 0 and isinstance(base, t.Load) and base.name == m.unit.first:
+        return False
+    types = {m.state.object(ref).type for ref in m.value(made.base).refs}
+    return all(m.world.local_class(one) is None for one in types)
 
 
 def note_pack(m: Machine, dotted: str, event: t.Call | t.Invoke) -> None:
