@@ -363,7 +363,24 @@ def _goes_back(m: Machine, call: int) -> bool:
     """Whether a call's result is stored where an argument of it was taken from, or into a part of that argument:
     `x[:k] = fill(x[:k])`, `x[i] = fill(x, i)`."""
     given = [naming.text_of(m, register) for register in giving.arguments_of(m, call)]
-    return any(giving.is_stored_in(m, call, text) or giving.is_part_of(m, call, text) for text in given)
+    at_once = any(giving.is_stored_in(m, call, text) or giving.is_part_of(m, call, text) for text in given)
+    return at_once or _is_put_back_by_name(m, call, set(given))
+
+
+def _is_put_back_by_name(m: Machine, call: int, given: set[str]) -> bool:
+    """Whether a result has a name, by which it is put into the element that was passed: `y, n = f(x[i])`,
+    `x[i] = y`."""
+    register = m.index.calls.get(call, t.NO_REGISTER)
+    parts = [event.out for event in m.index.of(t.Unpack) if event.value == register >= 0]
+    binds = [m.consumer_of(part) for part in (register, *parts)]
+    names = {bind.name for bind in binds if isinstance(bind, t.Bind)}
+    for event in m.index.of(t.StoreItem) if names else ():
+        made = m.unit.definitions[event.value] if event.site > call and event.value >= 0 else None
+        if isinstance(made, t.Load) and made.name in names:
+            place = f"{naming.text_of(m, event.base)}[{naming.index_text(m, event.subscript)}]"
+            if place in given and "..." not in place:
+                return True
+    return False
 
 
 def _is_left(m: Machine, call: int) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import ConditionalWrite, Write
 from torchcopylint.flow.model import ARGUMENT, FIELD, TENSORS, Fact, How, Kind, Value
 from torchcopylint.flow.storages import reading
@@ -34,6 +35,8 @@ def note_write(m: Machine, value: Value, write: Write) -> None:
                 if owner.owner == FIELD and owner.text == write.root:
                     # `self.x = self.x.to(device)`: nobody has the one before, and this field is to be written.
                     continue
+                if owner.owner == FIELD and _is_stored_back(m, ref, share.storage):
+                    continue
                 m.fact(
                     ConditionalWrite(
                         site=write.site,
@@ -59,7 +62,27 @@ def still_held(m: Machine, fact: ConditionalWrite) -> bool:
         return dtypes.same(m.world.passed_dtype(m, fact.source), fact.dtype) is not Fact.NO
     if fact.owner != FIELD:
         return True
+    if _is_copied_back(m, fact):
+        return False
     return any(isinstance(key, tuple) and fact.storage in cell.refs for key, cell in m.state.holders_of(fact.storage))
+
+
+def _is_stored_back(m: Machine, ref: int, source: int) -> bool:
+    """Whether each place that holds the source holds what was made of it as well, if that was another one:
+    `x = state["x"] = x.to(device)` in an arm of a condition."""
+    held = [cell for key, cell in m.state.holders_of(source) if isinstance(key, tuple) and m.state.holders.get(key[0])]
+    return bool(held) and all(ref in cell.refs for cell in held)
+
+
+def _is_copied_back(m: Machine, fact: ConditionalWrite) -> bool:
+    """Whether what was written is copied into the source afterwards: `self.mask.copy_(mask)`."""
+    for event in m.index.of(t.Invoke):
+        filled = m.writes.get(event.site) if event.name == "copy_" and event.site > fact.site else None
+        if filled is not None and filled.name == fact.source and event.arguments:
+            given = m.unit.definitions[event.arguments[0].register]
+            if isinstance(given, t.Load) and given.name == fact.name:
+                return True
+    return False
 
 
 def _of_self(m: Machine, text: str) -> bool:

@@ -310,7 +310,9 @@ def _mark_holders(
         if through is not None and through.origin.__class__ is tuple:
             written_through.add(through.origin)
     fields = {root: m.state.refs_of(root) for root in written_through if root.__class__ is tuple}
-    anew = not fact.reads_old and not region and not fact.derived
+    # `x.data.copy_(y)` fills all of `x`, as `x.copy_(y)` does.
+    derived = fact.derived and fact.name != f"{fact.root}.data"
+    anew = not fact.reads_old and not region and not derived
     around = uses.loops_around(m, fact.site)
     let_go: dict[int, bool] = {}
     own_mark, mark = Mark(fact.site, True), Mark(fact.site, False)
