@@ -55,7 +55,7 @@ def reports(unit: UnitFacts, how: How) -> Iterator[Report]:
         reads = expected or [read for read in reads if not _is_for_the_other(read, write, ours)]
         if reads:
             found.append((write, min(reads, key=order_of)))
-            if only_shown(reads, mine):
+            if only_shown(unit, reads, mine):
                 shown.add(write.site)
         elif suffers_caller(unit, write) and (_is_sure_way(write, how) or _is_for_somebody(unit, write, how, mine)):
             if not set(write.storages) & unit.returns_sources:

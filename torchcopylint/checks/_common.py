@@ -266,11 +266,20 @@ def is_shown(unit: UnitFacts, reads: list[ReadAfter]) -> bool:
     return any(read.site not in unit.writes and read.consumer in {*LOOKED_AT, "text", "store"} for read in reads)
 
 
-def only_shown(reads: Sequence[ReadAfter], owns: Sequence[ReadAfter]) -> bool:
+def only_shown(unit: UnitFacts, reads: Sequence[ReadAfter], owns: Sequence[ReadAfter]) -> bool:
     """Whether both sides of a sharing are printed after the write, and nothing else is done with either: nobody goes on
-    with what has changed, and that it has changed stands there for everybody to see."""
-    both = bool(reads) and bool(owns)
-    return both and all(r.consumer == "text" or (r.consumer, r.target) == ("look", "print") for r in (*reads, *owns))
+    with what has changed, and that it has changed stands there for everybody to see.
+
+    In the body of a module the other side will do, and either may be written once more: this is a lesson.
+    """
+    if unit.kind == "module":
+        reads, owns = ([one for one in part if one.site not in unit.writes] for part in (reads, owns))
+        return bool(reads) and all(map(_is_printed, (*reads, *owns)))
+    return bool(reads) and bool(owns) and all(map(_is_printed, (*reads, *owns)))
+
+
+def _is_printed(read: ReadAfter) -> bool:
+    return read.consumer == "text" or (read.consumer, read.target) == ("look", "print")
 
 
 def links_of(write: Write) -> tuple[Link, ...]:

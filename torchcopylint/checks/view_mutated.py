@@ -126,7 +126,7 @@ def check(unit: UnitFacts) -> Iterator[Report]:
             continue
         values = {"name": name, "op": write.op, "source": source}
         limit = Confidence.MEDIUM if write.site in handed_out | scratch else Confidence.HIGH
-        shown = only_shown(others.get(write.site, []), owns.get(write.site, []))
+        shown = only_shown(unit, others.get(write.site, []), owns.get(write.site, []))
         variant = "shown" if shown else ""
         yield Report(write.site, points, values, at_most(limit, confidence(write.sure, read.sure)), variant)
 
