@@ -203,8 +203,9 @@ def _store_item(m: Machine, event: t.StoreItem) -> None:
         sums.note(m, event, value)
     _note_replaced(m, event, key, value)
     for single, obj in m.each(memory.by_kind(m, by_kind.main_last(m, _without_lists(m, base)))):
-        if obj.kind in TENSORS and isinstance(key, str):
-            # What takes a text for a key is a dictionary here, whatever it is elsewhere: `x = {"image": x}`.
+        if obj.kind in TENSORS and (isinstance(key, str) or kind_of(value, m.state) is Kind.DICT):
+            # What takes a text for a key is a dictionary here, whatever it is elsewhere: `x = {"image": x}`. So is what
+            # a dictionary is put into: `level[part] = {}`.
             continue
         if obj.kind in BUFFERS or (obj.kind is Kind.UNKNOWN and subscripts.looks_like_array(m, event.subscript)):
             if not event.augmented:
