@@ -231,6 +231,9 @@ def output(
         fact = Fact.NO if recording is Fact.NO else Fact.UNKNOWN if recording is Fact.UNKNOWN else Fact.LIKELY
         if trains_nothing and not any(i.requires_grad > 0 for i in inputs):
             fact = min(fact, Fact.UNKNOWN)
+            if bare and inputs and all(i.requires_grad is Fact.NO for i in inputs):
+                # That a loss is given what has a graph was a guess.
+                made = made._replace(requires_grad=min(made.requires_grad, fact))
         if fact > 0:
             number = site * 8 + 7
             saves = len(function.refs) != 1 or not saving_nothing.is_one(m, obj)
