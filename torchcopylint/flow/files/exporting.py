@@ -166,6 +166,7 @@ def _class(world: World, info: t.ClassInfo, home: Home) -> ClassFacts:
         makers=world.makers(info.number),
         sets=frozenset(store.name for store in later if not store.augmented),
         run_over=run_over.methods_of(world, info),
+        switched=world.switched(info.number),
     )
 
 

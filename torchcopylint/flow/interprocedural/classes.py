@@ -352,12 +352,19 @@ class Classes(Lineages):
         lineage = self.lineage(local) if local is not None else ()
         return any((current, name) in self._hooked for current in lineage) and not self.setters(name)
 
+    def switched(self, number: int) -> frozenset[str]:
+        """The fields of a class whose parameters a method of it switches off, see `is_switched`; empty text: all."""
+        if self.is_own_class(number):
+            return frozenset(name for owner, name in self._switched if owner == number)
+        facts = self.outside.class_facts(number)
+        return facts.switched if facts is not None else frozenset()
+
     def is_switched(self, type_name: str, name: str) -> bool:
         """Whether a method of a class switches off, in a loop, the parameters of the module in one of its fields; with
         no name, whether its constructor does so with all parameters."""
-        local = self.local_class(type_name) if self._switched else None
+        local = self.local_class(type_name) if type_name else None
         for current in self.lineage(local) if local is not None else ():
-            if (current, name) in self._switched:
+            if name in self.switched(current):
                 return True
             if name == "" and self._own_method(current, "__init__") is not None:
                 break

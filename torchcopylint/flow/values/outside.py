@@ -106,7 +106,8 @@ class ClassFacts(NamedTuple):
     instances hold numbers and texts only, `apart` names the layers that learn apart, `makers` the methods that make
     what fields hold (see `factories`), and `ties` are the parameters that its constructor ties in any case (see the
     modules of those names). `sets` are the fields that other methods than `__init__` set anew. `run_over` are its own
-    methods over whose results it runs backward, see the module of that name."""
+    methods over whose results it runs backward, see the module of that name, and `switched` the fields whose parameters
+    it switches off."""
 
     name: str
     bases: tuple[Base, ...]
@@ -121,6 +122,7 @@ class ClassFacts(NamedTuple):
     makers: tuple[tuple[str, str], ...] = ()
     sets: frozenset[str] = frozenset()
     run_over: frozenset[tuple[str, bool]] = frozenset()
+    switched: frozenset[str] = frozenset()
 
 
 class ModuleFacts(NamedTuple):
