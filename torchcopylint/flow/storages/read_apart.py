@@ -91,6 +91,10 @@ def _on_other_ways(m: Machine, fact: ReadAfter, site: int) -> bool:
         return True
     if any(fact.write < one < site and exclusion.goes_with_flag(m, holder, one, site) for one in shared):
         return True
+    mine = {link.site for link in fact.below_read}
+    if any(fact.write < one < site and exclusion.goes_with(m, one, fact.write) for one in mine):
+        # What is read has come to share it behind the write, on each turn that writes: `if kind in ("a", "b"): ...`.
+        return True
     return any(exclusion.exclude(m, one, site) for one in shared)
 
 

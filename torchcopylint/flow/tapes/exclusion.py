@@ -22,13 +22,30 @@ def exclude(m: Machine, one: int, other: int) -> bool:
 
 
 def _exclude(m: Machine, one: int, other: int) -> bool:
-    here, there = _conditions(m, one), _conditions(m, other)
-    return any(
-        (truth and also and constant != held) or (constant == held and truth != also)
-        for subject, constant, truth in here
-        for also_subject, held, also in there
-        if subject == also_subject
-    )
+    return any(_contradict(here, there) for here in _conditions(m, one) for there in _conditions(m, other))
+
+
+def _contradict(one: tuple[str, object, bool], other: tuple[str, object, bool]) -> bool:
+    """Whether two conditions never hold together: of `w == "a"` and `w == "b"`, or `w in ("b", "c")`."""
+    if one[0] != other[0] or not (one[2] or other[2]):
+        return False
+    if one[2] and other[2]:
+        return _constants(one).isdisjoint(_constants(other))
+    held, refused = (one, other) if one[2] else (other, one)
+    return _constants(held) <= _constants(refused)
+
+
+def _implies(known: tuple[str, object, bool], wanted: tuple[str, object, bool]) -> bool:
+    """Whether a condition holds wherever another one does: `w in ("a", "b")` where `w == "a"`."""
+    if known == wanted:
+        return True
+    both = known[0] == wanted[0] and known[2] and wanted[2] and isinstance(wanted[1], frozenset)
+    return both and _constants(known) <= _constants(wanted)
+
+
+def _constants(condition: tuple[str, object, bool]) -> frozenset[object]:
+    """What something is compared with, one constant or several."""
+    return condition[1] if isinstance(condition[1], frozenset) else frozenset({condition[1]})
 
 
 def met(m: Machine, load: t.Load, refs: tuple[int, ...]) -> tuple[int, ...]:
@@ -95,8 +112,8 @@ def _some_follow(m: Machine, sites: list[int], other: int, known: set[tuple[str,
 
 def goes_with(m: Machine, one: int, other: int) -> bool:
     """Whether the event at `one` stands under conditions that are all understood, and all hold at `other` as well."""
-    here = [_asked(m, test.register, test.truth) for test in _assumed(m, one)]
-    return bool(here) and None not in here and set(here) <= set(_conditions(m, other))
+    here, there = [_asked(m, test.register, test.truth) for test in _assumed(m, one)], _conditions(m, other)
+    return bool(here) and all(part is not None and any(_implies(known, part) for known in there) for part in here)
 
 
 def goes_along(m: Machine, one: int, other: int) -> bool:
@@ -306,8 +323,21 @@ def _asked(m: Machine, register: int, truth: bool) -> tuple[str, object, bool] |
         if isinstance(constant, t.Const) and subject:
             return subject, constant.value, truth == (event.symbol == "==")
         return None
+    if event.__class__ is t.Logic and event.symbol in ("in", "not in") and len(event.operands) == 2:
+        subject, members = _subject(m, event.operands[0]), _members(m, event.operands[1])
+        return (subject, members, truth == (event.symbol == "in")) if subject and members else None
     subject = _subject(m, register)
     return (subject, True, truth) if subject else None
+
+
+def _members(m: Machine, register: int) -> frozenset[object]:
+    """What stands in a display of constants; nothing of another one."""
+    made = m.unit.definitions[register] if register >= 0 else None
+    if not isinstance(made, t.Make) or made.kind not in ("list", "tuple", "set") or any(made.stars):
+        return frozenset()
+    items = [m.unit.definitions[item] if item >= 0 else None for item in made.items]
+    plain = all(isinstance(item, t.Const) and isinstance(item.value, int | str | None) for item in items)
+    return frozenset(item.value for item in items if isinstance(item, t.Const)) if plain else frozenset()
 
 
 def _subject(m: Machine, register: int) -> str:
