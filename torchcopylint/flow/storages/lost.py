@@ -80,7 +80,21 @@ def note_parameter(m: Machine, event: t.StoreAttribute, ref: int, obj: Object, v
         return
     when = next((s.when for one in new for s in one.shares if s.when and _is_parameter(m, s.of)), "")
     text = naming.text_of(m, event.base)
+    if when and _is_made_of_others(m, event, text):
+        return
     m.fact(ParameterOverwritten(event.site, f"{text}.{event.name}", naming.text_of(m, event.value), when, sure))
+
+
+def _is_made_of_others(m: Machine, event: t.StoreAttribute, owner: str) -> bool:
+    """Whether what is stored is a new parameter, computed of what the same object has, and so where that is: sending it
+    there converts nothing. `self.std = nn.Parameter((self.sq - self.mean ** 2).sqrt()).to(self.device)`."""
+    sent = m.unit.definitions[event.value] if event.value >= 0 else None
+    made = m.unit.definitions[sent.base] if isinstance(sent, t.Invoke) and sent.base >= 0 else None
+    known = isinstance(made, t.Call | t.Invoke) and made.arguments and m.dotted_of(made) == "torch.nn.Parameter"
+    if not isinstance(made, t.Call | t.Invoke) or not known:
+        return False
+    parts = uses.expression(m, made.arguments[0].register, "")
+    return any(isinstance(part, t.Attribute) and naming.text_of(m, part.base) == owner for part in parts)
 
 
 def _is_parameter(m: Machine, ref: int) -> bool:
