@@ -185,7 +185,7 @@ def check_class(methods: Sequence[UnitFacts]) -> Iterator[Report]:
     seen: set[int] = set()
     for unit in methods:
         for fact in unit.facts:
-            if not isinstance(fact, Kept) or fact.shared in seen:
+            if not isinstance(fact, Kept) or fact.shared in seen or _gets_other_memory(unit, fact):
                 continue
             later = [write for write in unit.writes.values() if _overwrites(write, fact)]
             restored = [read for read in reads if read.field == fact.field and read.method != fact.method]
@@ -207,6 +207,17 @@ def check_class(methods: Sequence[UnitFacts]) -> Iterator[Report]:
                 yield _report_kept(
                     fact, min(place.site for place in meeting), written, fact.whole or bool(fact.storages), met=True
                 )
+
+
+def _gets_other_memory(unit: UnitFacts, fact: Kept) -> bool:
+    """Whether the method goes on to give what was kept other memory, and does not write it: `state["old"] = p.data`
+    holds what `p` was when `p.data = ...` has come."""
+    writes = [write for write in unit.writes.values() if fact.source in (write.name, write.root)]
+    renewing = [write for write in writes if write.form == "assign" and write.site > fact.shared]
+    return fact.how in _MEMORY and bool(renewing) and all(write.form == "assign" for write in writes)
+
+
+_MEMORY = frozenset({How.DATA, How.DETACH})
 
 
 def _report_kept(fact: Kept, read: int, write: Write | None, whole: bool, *, met: bool = False) -> Report:
