@@ -77,4 +77,9 @@ def method(m: Machine, name: str, arguments: Arguments, site: int, text: str) ->
         return None
     for value in arguments.positional[1:]:
         reading.read(m, value, site, "argument", name)
-    return memory.fresh(m, site, grads.result_of(m, made, arguments.positional, True))
+    made = grads.result_of(m, made, arguments.positional, True)
+    open_ones = [r for r in arguments.at(0).refs if m.state.object(r).requires_grad is Fact.UNKNOWN]
+    if open_ones and made.requires_grad is Fact.NO and m.state.mode.recording is not Fact.NO:
+        # Nobody knows what it was made of.
+        made = made._replace(requires_grad=Fact.UNKNOWN, leaf=Fact.UNKNOWN)
+    return memory.fresh(m, site, made)
