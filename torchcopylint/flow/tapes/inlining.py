@@ -338,7 +338,8 @@ class _Expansion:
         entered = self._entered(helper, site, made)
         made += self._tape(helper.tape, inner)
         made += [t.Exit(entered, site)] if entered >= 0 else []
-        self.bound |= {*names.values(), text + mark}
+        # What goes by a name of the module, or of a function around, is not bound here.
+        self.bound |= {text + mark, *(name for name in names.values() if name.endswith(mark))}
         if not called.constructs:
             made.append(self._defined(t.Load(event.out + frame.shift, text + mark, site)))
         return made
