@@ -27,7 +27,8 @@ MAX_ARMS = 4
 def note(m: Machine, loss: int, site: int) -> None:
     """Backward has run, at a site, over the value of a register: over its terms as well.
 
-    Only of what is one thing, or what each of several arms has made, of which it is not known that it has no graph.
+    Only of what is one thing, or what each of several arms has made, of which it is not known that it has no graph. It
+    may be a leaf for all that: `y = q + x`.
     """
     for register in of(m, loss):
         refs = m.value(register).refs
@@ -38,7 +39,7 @@ def note(m: Machine, loss: int, site: int) -> None:
             if obj.requires_grad is Fact.NO or obj.leaf > 0 or obj.kind not in (*TENSORS, Kind.UNKNOWN):
                 continue
             if obj.requires_grad is Fact.UNKNOWN:
-                obj = obj._replace(requires_grad=Fact.LIKELY, leaf=Fact.NO, flags=obj.flags - {PART})
+                obj = obj._replace(requires_grad=Fact.LIKELY, flags=obj.flags - {PART})
             ran = site in runs.ran_at(obj.graph)
             m.state.set_object(ref, obj if ran else obj._replace(graph=runs.spent(obj.graph, site)))
 
