@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from functools import cached_property
+
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.autograd import frozen
 from torchcopylint.flow.files.bodies import BUILTINS
@@ -23,6 +26,7 @@ from torchcopylint.flow.model import (
 from torchcopylint.flow.program import tables
 from torchcopylint.flow.running.machine import Machine
 from torchcopylint.flow.tape import Dotted
+from torchcopylint.flow.tapes import uses
 from torchcopylint.flow.values import imports, kinds
 from torchcopylint.flow.values.outside import Foreign, Outside
 from torchcopylint.flow.values.templates import unplaced
@@ -38,6 +42,8 @@ class OuterNames(Parameters):
         self._parents = {unit.parent for unit in program.units if unit.kind in ("function", "lambda", "class")}
         # What the body of a class binds is seen by way of the class.
         self._parents |= {info.body for info in program.classes}
+        self._as_defined: dict[tuple[int, str], Export] = {}
+        """What functions of the module find under names that it binds several times, where that is known."""
 
     def bound(self, m: Machine, name: str) -> None:
         """A name of a unit that others stand in was bound: they may see this value."""
@@ -91,6 +97,43 @@ class OuterNames(Parameters):
             elif export.obj is not None and len(m.index.binds.get(name, ())) == 1:
                 exports[name] = export._replace(obj=obj)
 
+    def seen_as_defined(self, m: Machine, event: t.Function) -> None:
+        """What a function of the module finds under a name that this binds several times, as notebooks do: what the name
+        holds where the function is defined, if the module alone speaks of the function, and binds the name again behind
+        the last call of it."""
+        inner = self.program.units[event.unit]
+        mentions = uses.of_name(m, inner.name) if m.unit.kind == "module" else []
+        binds = [use.site for use in mentions if not use.loads and use.site >= event.site]
+        end = binds[1] if len(binds) > 1 else sys.maxsize
+        calls = [use for use in mentions if use.loads and event.site < use.site < end]
+        if not binds or not calls or inner.name in self._elsewhere:
+            return
+        turning = {loop for use in calls for loop in use.loops}
+        last = max(use.site for use in calls)
+        for name in {load.name for load in self.index(inner).of(t.Load)} - inner.bound - self._elsewhere_bound:
+            others = [use for use in uses.of_name(m, name) if not use.loads]
+            again = any(event.site < use.site < last or not turning.isdisjoint(use.loops) for use in others)
+            cell = m.state.cell(name)
+            if len(others) > 1 and not again and cell is not None and len(cell.refs) == 1:
+                obj = unplaced(m.state.object(cell.refs[0]))
+                self._as_defined[event.unit, name] = Export(Value((), cell.kind, cell.const), obj)
+
+    @cached_property
+    def _elsewhere(self) -> frozenset[str]:
+        """The names that units other than the module load from outside."""
+        return frozenset(
+            made.name
+            for unit in self.program.units[1:]
+            for made in unit.definitions
+            if isinstance(made, t.Load) and made.name not in unit.bound
+        )
+
+    @cached_property
+    def _elsewhere_bound(self) -> frozenset[str]:
+        """The names of the module that functions bind: `global best`."""
+        units = self.program.units[1:]
+        return frozenset(e.name for unit in units for e in self.index(unit).of(t.Bind) if e.name not in unit.bound)
+
     def _note_export_elements(self, m: Machine) -> None:
         """What stands in the containers that the functions inside a unit see, when it has been run."""
         exports = self._exports.get(m.unit.number, {})
@@ -118,6 +161,8 @@ class OuterNames(Parameters):
             if unit.owner >= 0 and unit.first == name:
                 return self._own_object(m, unit, name)
             export = self._exports.get(number, {}).get(name) if unit.kind != "class" else None
+            if unit.kind == "module":
+                export = self._as_defined.get((m.unit.number, name), export)
             if export is not None:
                 if export.obj is None:
                     return export.value

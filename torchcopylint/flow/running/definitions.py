@@ -15,6 +15,7 @@ def _function(m: Machine, event: t.Function) -> None:
         if not _has_no_elements(m, register):
             m.world.note_default(m, event.unit, name, m.value(register))
     m.world.closed_over(m, event.unit)
+    m.world.seen_as_defined(m, event)
     made = FunctionReference(event.unit)
     registering.enter(m, event.decorators, made, m.world.program.units[event.unit].name)
     m.set(event.out, Value(kind=Kind.FUNCTION, const=made))
