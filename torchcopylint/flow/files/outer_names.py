@@ -98,9 +98,11 @@ class OuterNames(Parameters):
                 exports[name] = export._replace(obj=obj)
 
     def seen_as_defined(self, m: Machine, event: t.Function) -> None:
-        """What a function of the module finds under a name that this binds several times, as notebooks do: what the name
-        holds where the function is defined, if the module alone speaks of the function, and binds the name again behind
-        the last call of it."""
+        """What a function of the module finds under a name that this binds several times, as notebooks do.
+
+        That is what the name holds where the function is defined, if the module alone speaks of the function, and binds
+        the name again behind the last call of it.
+        """
         inner = self.program.units[event.unit]
         mentions = uses.of_name(m, inner.name) if m.unit.kind == "module" else []
         binds = [use.site for use in mentions if not use.loads and use.site >= event.site]
