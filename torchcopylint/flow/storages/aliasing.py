@@ -288,7 +288,8 @@ def aliased_fields(m: Machine) -> list[FieldAliased]:
                 record = lasting and obj.kind is Kind.MODULE and is_on_record(m, site)
                 maker = _made_apart_by(m, field, source) if first < 0 else None
                 apart, trained = maker is not None, _step_below(m, maker)
-                only = m.unit.name == "__init__" or all(_is_none_elsewhere(m, name) for name in (field, source))
+                set_here = _is_none_elsewhere(m, field, source) and _is_none_elsewhere(m, source)
+                only = m.unit.name == "__init__" or set_here
                 fact = FieldAliased(field, source, site, obj.sure, m.unit.name, record, apart, only=only)
                 found.append(fact._replace(trained=trained))
         single = len(refs) == 1 and obj.kind is Kind.MODULE
@@ -341,15 +342,30 @@ def _handed_fields(m: Machine, held: Mapping[tuple[int, ...], Sequence[tuple[int
                 yield FieldAliased(field, given, site, sure, m.unit.name, only=True, handed=True)
 
 
-def _is_none_elsewhere(m: Machine, field: str) -> bool:
-    """Whether nobody else in the file sets a field of that name to anything but `None`."""
+def _is_none_elsewhere(m: Machine, field: str, source: str = "") -> bool:
+    """Whether nobody else in the file sets a field of that name to anything but `None`, or a deep copy of what `source`
+    holds, which says that it is to be another one."""
     for number in m.world.setters(field) - {m.unit.number}:
         unit = m.world.unit(number)
         for event in m.world.index(unit).of(t.StoreAttribute):
             made = unit.definitions[event.value] if event.name == field and event.value >= 0 else None
-            if event.name == field and not (isinstance(made, t.Const) and made.value is None):
+            plain = isinstance(made, t.Const) and made.value is None
+            if event.name == field and not (plain or (source and _is_copied_from(unit, event.value, source))):
                 return False
     return True
+
+
+def _is_copied_from(unit: t.Unit, register: int, source: str) -> bool:
+    """Whether a register holds a deep copy of what a field holds, moved or not: `deepcopy(self.net).to(device)`."""
+    made = unit.definitions[register] if register >= 0 else None
+    while isinstance(made, t.Invoke) and made.name != "deepcopy" and made.base >= 0:
+        made = unit.definitions[made.base]
+    called = unit.definitions[made.function] if isinstance(made, t.Call) else made
+    named = isinstance(called, t.Load | t.Invoke) and called.name == "deepcopy"
+    if not named or not isinstance(made, t.Call | t.Invoke) or not made.arguments:
+        return False
+    given = unit.definitions[made.arguments[0].register]
+    return isinstance(given, t.Attribute) and given.name == source
 
 
 def _made_apart_by(m: Machine, field: str, source: str) -> int | None:
