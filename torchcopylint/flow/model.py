@@ -425,6 +425,10 @@ IF_IDENTITY = "when the layer is an identity"
 """On what it depends whether such a module returns what it was given."""
 
 
+ONE_OF = "one of"
+"""In what a function returns: the classes of which its module is one, by their types."""
+
+
 def _join_types(a: str, b: str) -> str:
     if a in RECURRENT and b in RECURRENT:
         return ANY_RECURRENT
@@ -447,7 +451,7 @@ def join_objects(a: Object, b: Object) -> Object:
             join_facts(a.scalar, b.scalar),
             a.dtype if a.dtype == b.dtype else "",
             a.type if a.type == b.type else _join_types(a.type, b.type) if kind is Kind.MODULE else "",
-            a.config if a.config == b.config else (),
+            a.config if a.config == b.config else tuple(one for one in a.config if one in b.config),
             a.text,
             a.site,
             a.owner if a.owner == b.owner else "",

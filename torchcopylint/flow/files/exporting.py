@@ -8,9 +8,9 @@ from torchcopylint.flow import tape as t
 from torchcopylint.flow.files.bodies import Home, body_of, class_body_of, home_of
 from torchcopylint.flow.files.world import World
 from torchcopylint.flow.graphs import gathered
-from torchcopylint.flow.interprocedural.returned import ReturnedPart
+from torchcopylint.flow.interprocedural.returned import ReturnedPart, types_of
 from torchcopylint.flow.interprocedural.summaries import Summary, summarise
-from torchcopylint.flow.model import Kind, Object
+from torchcopylint.flow.model import ONE_OF, Kind, Object
 from torchcopylint.flow.program import apart, hollow, run_over, ties
 from torchcopylint.flow.references import AppliedReference, ClassReference, FunctionReference
 from torchcopylint.flow.running.machine import Machine
@@ -97,6 +97,9 @@ def global_type(world: World, obj: Object) -> Object:
     if number is not None:
         path, own = _class_origin(world, number)
         obj = obj._replace(type=f"file#{path}#{own}")
+    if len(types := types_of(obj)) > 1:
+        told = tuple(global_type(world, Object(type=one)).type for one in types)
+        obj = obj._replace(config=(*(one for one in obj.config if one[0] != ONE_OF), (ONE_OF, told)))
     return obj._replace(shares=(), graph=frozenset(), saved=frozenset(), text="", site=-1, owner="")
 
 

@@ -23,6 +23,7 @@ from torchcopylint.flow.model import (
     LOCAL,
     MIXED,
     NO_GRAD_VIEW,
+    ONE_OF,
     OUTPUT,
     PARTS,
     PERHAPS_CUT,
@@ -372,7 +373,17 @@ def _weaker(a: Object, b: Object) -> Object:
     joined = join_objects(a, b)
     known = {a.requires_grad, b.requires_grad}
     mixed = {MIXED} if Fact.NO in known and max(known) > 0 else set()
+    if joined.kind is Kind.MODULE and not joined.type:
+        types = {*types_of(a), *types_of(b)}
+        rest = tuple(one for one in joined.config if one[0] != ONE_OF)
+        joined = joined._replace(config=rest if "" in types else (*rest, (ONE_OF, tuple(sorted(types)))))
     return joined._replace(flags=joined.flags | (a.flags | b.flags) & {ITSELF, MIXED, PERHAPS_CUT} | mixed)
+
+
+def types_of(obj: Object) -> tuple[str, ...]:
+    """The types of which an object's is one; empty where nobody knows it."""
+    told = next((types for name, types in obj.config if name == ONE_OF), None)
+    return told if isinstance(told, tuple) else (obj.type,)
 
 
 def keep(m: Machine, result: Value, site: int, name: str, part: int | None) -> Value:

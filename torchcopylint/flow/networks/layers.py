@@ -30,7 +30,7 @@ from torchcopylint.flow.model import (
     Sure,
     Value,
 )
-from torchcopylint.flow.networks import chains, making, states, told_inplace
+from torchcopylint.flow.networks import chains, making, several, states, told_inplace
 from torchcopylint.flow.program import optimized, recurrent, saving_nothing
 from torchcopylint.flow.references import FunctionReference
 from torchcopylint.flow.running.machine import Machine
@@ -76,6 +76,7 @@ def output_of_one(m: Machine, function: Value, arguments: Arguments, result: Val
         return _call_known(m, function, m.state.object(function.refs[0]), any_recurrent, arguments, site, name)
     if all(_hands_on_beside(m, ref) for ref in function.refs):
         return result
+    result = several.result_of(m, function, site, name) or result
     trained = {Fact.NO if _has_no_weights(m, ref) else m.state.object(ref).requires_grad for ref in function.refs}
     obj = Object(Kind.MODULE, requires_grad=trained.pop() if len(trained) == 1 else Fact.UNKNOWN)
     if len(result.refs) == 1 and all(_makes_a_tensor(m, ref) for ref in function.refs):
@@ -149,7 +150,8 @@ def _call_module(m: Machine, function: Value, arguments: Arguments, site: int, n
     if result is None:
         for value in (*arguments.positional, *arguments.keywords.values()):
             reading.read(m, value, site, "argument", name)
-        result = _handed_on(m, obj, arguments, site, name) or memory.unknown(m, site, f"{name}(...)")
+        result = _handed_on(m, obj, arguments, site, name) or several.result_of(m, function, site, name)
+        result = result or memory.unknown(m, site, f"{name}(...)")
         if obj.type == chains.SEQUENTIAL and not _ends_with_several(m, function.refs[0]):
             m.state.set_object(
                 result.refs[0], m.state.object(result.refs[0])._replace(kind=Kind.TENSOR, sure=Sure.LIKELY)
