@@ -97,6 +97,7 @@ PHRASES: Mapping[str, str] = {
     "read.compared": "read here: the output of the model is compared with its own",
     "read.trained": "read here: each is trained as a model of its own",
     "read.zeroed": "read here: `{source}` is one of those that are gone through, and it has been set to zero",
+    "read.gathered": "read here: each is asked for a state of its own",
     "read.named": "read here: used as another model than `{source}`",
     "read.zip": "read here: the parameters are paired with themselves",
     "read.mix": "read here: the parameters are computed from themselves",

@@ -83,6 +83,7 @@ from torchcopylint.flow.program import (
     pooled,
     restoring,
     rewrapped,
+    sent_to_each,
     serving,
     trained_apart,
     trained_in_turn,
@@ -300,6 +301,7 @@ def _whole_facts(world: World, m: Machine, found: list[Relation], joined: tuple[
     found += back_again.found(m)
     found += begun_as_entry.found(m)
     found += trained_in_turn.found(m)
+    found += sent_to_each.found(m)
     found += scaled_sums.found(m)
     found += hooked_outputs.found(m)
     found += gathered_twice.found(m)

@@ -88,7 +88,7 @@ def _handed_in_turn(m: Machine, source: str, training: t.Invoke) -> Iterator[int
         loops = m.index.loops.get(store.site, ())
         made = m.unit.definitions[store.value] if store.value >= 0 else None
         named = isinstance(made, t.Load | t.Attribute) and naming.text_of(m, made.out) == source
-        if named and loops and _is_own(m, store.base, loops[-1]):
+        if named and loops and is_own(m, store.base, loops[-1]):
             yield store.site
 
 
@@ -115,10 +115,10 @@ def _has_own(m: Machine, call: t.Call | t.Invoke, loop: int) -> bool:
     """
     given = [call.base] if isinstance(call, t.Invoke) else []
     given += [argument.register for argument in call.arguments]
-    return any(_is_own(m, register, loop) for register in given)
+    return any(is_own(m, register, loop) for register in given)
 
 
-def _is_own(m: Machine, register: int, loop: int) -> bool:
+def is_own(m: Machine, register: int, loop: int) -> bool:
     """Whether a value is computed from what the turns of a loop have of their own."""
     for event in _behind(m, register):
         for bind in m.index.binds.get(event.name, ()) if isinstance(event, t.Load) else ():
