@@ -110,11 +110,10 @@ class ReadAfter(NamedTuple):
         """How the two came to share, in the order of the program."""
         return tuple(sorted({*self.below_written, *self.below_read}, key=lambda link: link.site))
 
-    @property
-    def is_parameters_value(self) -> bool:
-        """Whether what is read is a parameter's value, through `.data` or `detach()`."""
+    def is_parameters_value(self, *, copied: bool) -> bool:
+        """Whether what is read is a parameter's value, through `.data` or `detach()`, or for the copy that is made."""
         hows = {link.how for link in self.below_read}
-        return How.PARAMETERS in hows and bool(hows & {How.DETACH, How.DATA})
+        return How.PARAMETERS in hows and (copied or bool(hows & {How.DETACH, How.DATA}))
 
     @property
     def hows(self) -> frozenset[How | None]:

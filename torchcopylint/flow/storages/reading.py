@@ -158,7 +158,7 @@ def _report_reads(
                     fact = fact._replace(asked=True)
                 if fact.conditional and between and not _kept_from_before(m, value.root, mark):
                     fact = fact._replace(conditional=False)
-                put = uses.put_at(m, site) if fact.is_parameters_value else -1
+                put = uses.put_at(m, site) if fact.is_parameters_value(copied=target == "clone") else -1
                 if write.form == "step" and not mark.own:
                     aside = kept_while_trained.is_put_aside(m, holder or value.root, mark.write, site)
                     fact = fact._replace(aside=aside)

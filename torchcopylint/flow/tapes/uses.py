@@ -407,15 +407,20 @@ _ELEMENTWISE = frozenset({"add", "sub", "mul", "div", "to", "view", "view_as", "
 
 def put_at(m: Machine, site: int) -> int:
     """The site of the write that puts the result of the operation at a site, or what arithmetic makes of it, into
-    something: `p.copy_(w + step * d)`. -1 if it goes anywhere else."""
+    something: `p.copy_(w + step * d)`, or the copy that it is into its place: `p.data = w.clone()`. -1 if it goes
+    anywhere else."""
     event: t.Event | None = m.index.operations.get(site)
+    copied = isinstance(event, t.Invoke) and event.name == "clone"
     for _ in range(_MAX_STEPS):
         out = event.out if isinstance(event, t.Operate | t.Invoke) else t.NO_REGISTER
         used = m.consumer_of(out) if out >= 0 else None
         if isinstance(used, t.Invoke) and used.name == "copy_" and used.base != out:
             return used.site
+        if copied and isinstance(used, t.StoreAttribute) and used.name == "data" and used.value == out:
+            return used.site
         if not isinstance(used, t.Operate) and not (isinstance(used, t.Invoke) and used.name in _ELEMENTWISE):
             return -1
+        copied = copied and isinstance(used, t.Invoke) and used.name == "to"
         event = used
     return -1
 
