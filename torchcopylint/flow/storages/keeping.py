@@ -20,6 +20,7 @@ MAX_EXPRESSION = 60
 _ENDS = frozenset({"detach", "item", "tolist", "numpy", "data", "shape", "dtype", "device", "size", "dim", "argmax"})
 """Methods and attributes through which no graph goes."""
 _TRAINED = frozenset({"forward", "__call__", "training_step", "update", "step", "loss", "compute_loss"})
+_TRAINED |= {"train", "fit", "learn"}
 """Methods that run as a rule while grad mode is on."""
 
 
@@ -32,6 +33,9 @@ def note_stored(m: Machine, event: t.StoreAttribute, ref: int, value: Value) -> 
     if any(obj.requires_grad <= 0 or obj.leaf > 0 or obj.kind not in TENSORS for obj in carrying):
         return
     if is_reset(m, event.name) or not _comes_from(m, event.value, ref, event.name):
+        return
+    if _begins_as_number(m, event.name) and _is_of_arguments(m, event.value):
+        # What a meter sums up is told of those that hand it over.
         return
     sure = min(*(obj.sure for obj in carrying), _known(m, owner, event.name), _recorded(m))
     name = f"{m.unit.first}.{event.name}"
@@ -63,6 +67,9 @@ def found(m: Machine) -> list[Relation]:
         kept = all(obj.requires_grad > 0 for obj in objects) or _is_written_in_training(m, fact, objects)
         if kept and _still_held(m, fact.name, value) and fact.sure > Sure.NOT:
             ran = sorted({where for obj in objects for where in runs.ran_at(obj.graph)})
+            if ran and _begins_as_number(m, fact.name.rpartition(".")[2]):
+                # A sum of losses is told as such.
+                continue
             relations.append(fact._replace(ran=ran[0] if ran else -1))
     return relations
 
@@ -99,7 +106,32 @@ def _known(m: Machine, owner: Object, name: str) -> Sure:
     if local is None or m.world.is_parameter(local, name):
         return Sure.NOT
     known = m.world.field_of(owner.type, name)
-    return known.sure if known is not None and known.kind is Kind.TENSOR else Sure.NOT
+    if known is not None and known.kind is Kind.TENSOR:
+        return known.sure
+    if not _begins_as_number(m, name):
+        return Sure.NOT
+    # What a network sums up for others, these may set to zero again in a file of their own.
+    network = m.world.class_kind(local)[0] is Kind.MODULE
+    return Sure.LIKELY if not network or _is_read_by_others(m, name) else Sure.NOT
+
+
+def _is_read_by_others(m: Machine, name: str) -> bool:
+    """Whether something else in the file looks at a field of that name."""
+    others = (m.world.index(unit) for unit in m.world.program.units if unit.number != m.unit.number)
+    return any(event.name == name for index in others for event in index.of(t.Attribute))
+
+
+def _begins_as_number(m: Machine, name: str) -> bool:
+    """Whether constructors alone set a field, beside this unit, and that to numbers: `self.total = 0.0`."""
+    units = [unit for unit in m.world.program.units if unit.name == "__init__" and unit.owner >= 0]
+    values = [
+        unit.definitions[store.value] if store.value >= 0 else None
+        for unit in units
+        if unit.owner == m.unit.owner
+        for store in m.world.index(unit).stores.get(name, ())
+    ]
+    numbers = all(isinstance(made, t.Const) and isinstance(made.value, int | float) for made in values)
+    return bool(values) and numbers and len(m.index.stores.get(name, ())) == 1
 
 
 def _recorded(m: Machine) -> Sure:
@@ -183,17 +215,36 @@ def _field(unit: t.Unit, register: int) -> str:
 def _comes_from(m: Machine, register: int, owner: int, name: str) -> bool:
     """Whether a value is computed from the field itself, by arithmetic and operations that keep the graph."""
     way = WayBack(m, register, MAX_EXPRESSION)
+    begun = _begins_as_number(m, name)
     for event in way:
         if isinstance(event, t.Attribute):
             # What the method itself has just put there is nothing that the call before left.
             before = m.number("slot", (owner, f".{name}"))
-            if event.name == name and before in m.value(event.out).refs:
+            mine = begun and naming.text_of(m, event.base) == m.unit.first
+            if event.name == name and (mine or before in m.value(event.out).refs):
                 return True
         if isinstance(event, t.Load):
             way.go_on(uses.bindings_before(m, event))
         elif isinstance(event, t.Operate | t.Augment | t.Attribute | t.Item):
             way.go_on(() if isinstance(event, t.Attribute) and event.name in _ENDS else t.operands(event))
         elif isinstance(event, t.Call | t.Invoke) and keeps_graph(m, event):
+            way.go_on(t.operands(event))
+    return False
+
+
+def _is_of_arguments(m: Machine, register: int) -> bool:
+    """Whether a value is computed, by arithmetic and operations of torch, from an argument that requires grad."""
+    way = WayBack(m, register, MAX_EXPRESSION)
+    given = {parameter.name for parameter in m.unit.parameters[1:]}
+    for event in way:
+        if isinstance(event, t.Load):
+            needs = any(m.state.object(ref).requires_grad > 0 for ref in m.value(event.out).refs)
+            if event.name in given and event.name not in m.index.binds and needs:
+                return True
+            way.go_on(uses.bindings_before(m, event))
+        elif isinstance(event, t.Operate | t.Augment) or (
+            isinstance(event, t.Call | t.Invoke) and keeps_graph(m, event)
+        ):
             way.go_on(t.operands(event))
     return False
 
