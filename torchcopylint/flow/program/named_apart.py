@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import FieldsPaired, ModulePaired
 from torchcopylint.flow.model import Kind, Sure
+from torchcopylint.flow.program import unwrapping
 from torchcopylint.flow.references import FunctionReference
 from torchcopylint.flow.values import kinds, naming
 
@@ -255,6 +256,7 @@ def _asked(m: Machine, unit: t.Unit, name: str) -> Iterator[int]:
 def _fields(m: Machine) -> Iterator[Relation]:
     for name, stores in m.index.stores.items():
         made = m.unit.definitions[stores[0].value] if len(stores) == 1 and stores[0].value >= 0 else None
+        yield from _of_handed(m, name, stores[0]) if len(stores) == 1 else ()
         if not isinstance(made, t.Attribute) or not is_apart(name, made.name):
             continue
         me = m.unit.first
@@ -279,6 +281,25 @@ def _fields(m: Machine) -> Iterator[Relation]:
                 yield FieldsPaired(min(used), name, made.name, FORM)
 
 
+def _of_handed(m: Machine, field: str, store: t.StoreAttribute) -> Iterator[Relation]:
+    """What a method is handed and keeps as what the model was before, `def end_task(self, net): self.old_net = net`,
+    where another method is handed that model as it is by then, and looks at both."""
+    given = unwrapping.parameter_of(m, m.value(store.value).refs)
+    named = m.unit.name == "__init__" or m.unit.name.startswith("set") or store.site in m.index.on_arms
+    if named or not is_another(field, given) or not _is_unset(m, field, store.site):
+        return
+    handed = set(_handed(m, field))
+    if naming.text_of(m, store.base) != m.unit.first or not may_be_model(m, store.value):
+        return
+    for unit in m.world.program.units:
+        others = unit.owner == m.unit.owner and unit is not m.unit and any(one.name == given for one in unit.parameters)
+        index = m.world.index(unit)
+        used = handed & {event.site for event in index.events} if others else set()
+        if used and any(event.name == given for event in index.of(t.Load)):
+            yield ModulePaired(min(used), f"{m.unit.first}.{field}", given, store.site, FORM, Sure.LIKELY)
+            return
+
+
 def _is_moved_by_others(m: Machine, name: str, source: str) -> bool:
     """Whether methods of a class call what two fields hold, and hand the one that is set apart to some function:
     `freeze(self.backbone_momentum)`."""
@@ -287,16 +308,29 @@ def _is_moved_by_others(m: Machine, name: str, source: str) -> bool:
 
 
 def _is_unset(m: Machine, field: str, but: int) -> bool:
-    """Whether a field that is to hold how a model was before is set to nothing but `None` elsewhere in its class."""
+    """Whether a field that is to hold how a model was before is set to nothing but `None`, or a copy, elsewhere in its
+    class."""
     if _BEFORE.isdisjoint(_words(field)):
         return False
     for unit in m.world.program.units:
         stores = m.world.index(unit).stores.get(field, ()) if unit.owner == m.unit.owner else ()
         for store in stores:
             made = unit.definitions[store.value] if store.value >= 0 else None
-            if store.site != but and not (isinstance(made, t.Const) and made.value is None):
+            none = isinstance(made, t.Const) and made.value is None
+            if store.site != but and not none and deep_copied(unit, store.value) < 0:
                 return False
     return True
+
+
+def deep_copied(unit: t.Unit, register: int) -> int:
+    """The register of what a register holds a deep copy of, moved or not: `deepcopy(self.net).to(device)`; or -1."""
+    made = unit.definitions[register] if register >= 0 else None
+    while isinstance(made, t.Invoke) and made.name != "deepcopy" and made.base >= 0:
+        made = unit.definitions[made.base]
+    called = unit.definitions[made.function] if isinstance(made, t.Call) else made
+    named = isinstance(called, t.Load | t.Invoke) and called.name == "deepcopy"
+    given = isinstance(made, t.Call | t.Invoke) and bool(made.arguments)
+    return made.arguments[0].register if named and given and isinstance(made, t.Call | t.Invoke) else t.NO_REGISTER
 
 
 def may_be_model(m: Machine, register: int) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeGuard
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import FieldAliased, FieldsPaired, ModulePaired
 from torchcopylint.flow.model import ARGUMENT, CONTAINERS, FIELD, How, Key, Kind, Sure, Value
-from torchcopylint.flow.program import unwrapping
+from torchcopylint.flow.program import named_apart, unwrapping
 from torchcopylint.flow.storages import keeping, listed
 from torchcopylint.flow.tapes import next_turn
 from torchcopylint.flow.values import naming
@@ -350,22 +350,15 @@ def _is_none_elsewhere(m: Machine, field: str, source: str = "") -> bool:
         for event in m.world.index(unit).of(t.StoreAttribute):
             made = unit.definitions[event.value] if event.name == field and event.value >= 0 else None
             plain = isinstance(made, t.Const) and made.value is None
-            if event.name == field and not (plain or (source and _is_copied_from(unit, event.value, source))):
+            copied = _copied(unit, event.value) if source and not plain else None
+            if event.name == field and not (plain or (isinstance(copied, t.Attribute) and copied.name == source)):
                 return False
     return True
 
 
-def _is_copied_from(unit: t.Unit, register: int, source: str) -> bool:
-    """Whether a register holds a deep copy of what a field holds, moved or not: `deepcopy(self.net).to(device)`."""
-    made = unit.definitions[register] if register >= 0 else None
-    while isinstance(made, t.Invoke) and made.name != "deepcopy" and made.base >= 0:
-        made = unit.definitions[made.base]
-    called = unit.definitions[made.function] if isinstance(made, t.Call) else made
-    named = isinstance(called, t.Load | t.Invoke) and called.name == "deepcopy"
-    if not named or not isinstance(made, t.Call | t.Invoke) or not made.arguments:
-        return False
-    given = unit.definitions[made.arguments[0].register]
-    return isinstance(given, t.Attribute) and given.name == source
+def _copied(unit: t.Unit, register: int) -> t.Event | None:
+    source = named_apart.deep_copied(unit, register)
+    return unit.definitions[source] if source >= 0 else None
 
 
 def _made_apart_by(m: Machine, field: str, source: str) -> int | None:
