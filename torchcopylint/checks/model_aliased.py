@@ -88,7 +88,11 @@ def check_class(methods: Sequence[UnitFacts]) -> Iterator[Report]:
                 ),
             )
     for fact in aliased:
-        if (fact.record or fact.separate) and (steps or fact.trained is not None):
+        if fact.record and fact.handed:
+            # Whoever hands it over goes on training it: else there were nothing to count.
+            values = {"name": f"self.{fact.field}", "source": fact.source, "cause": "the caller"}
+            yield Report(fact.site, (_shared(fact.site, values),), values, Confidence.MEDIUM, variant="kept")
+        elif (fact.record or fact.separate) and (steps or fact.trained is not None):
             write = fact.trained or min(steps, key=lambda step: step.site)
             values = {"name": f"self.{fact.field}", "source": f"self.{fact.source}"}
             yield Report(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeGuard
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import FieldAliased, FieldsPaired, ModulePaired
 from torchcopylint.flow.model import ARGUMENT, CONTAINERS, FIELD, How, Key, Kind, Sure, Value
-from torchcopylint.flow.program import named_apart, unwrapping
+from torchcopylint.flow.program import early_stopping, named_apart, unwrapping
 from torchcopylint.flow.storages import keeping, listed
 from torchcopylint.flow.tapes import next_turn
 from torchcopylint.flow.values import naming
@@ -301,7 +301,8 @@ def aliased_fields(m: Machine) -> list[FieldAliased]:
         elif copied is not None and (given := _parameter_of(m, frozenset({copied.of}))):
             site, field = min(places)
             found.append(FieldAliased(field, given, site, obj.sure, m.unit.name, copied=copied.site, handed=True))
-    return [*found, *listed.aliased(m, held), *_begun_fields(m, {fact.field for fact in found})]
+    found += [*listed.aliased(m, held), *_begun_fields(m, {fact.field for fact in found})]
+    return [*found, *early_stopping.found(m)]
 
 
 def _begun_fields(m: Machine, known: set[str]) -> Iterator[FieldAliased]:
