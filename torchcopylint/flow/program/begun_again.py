@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from torchcopylint.flow.running.machine import Machine
 
-_RESETTING = ("reset", "load", "restore", "init")
+RESETTING = ("reset", "load", "restore", "init")
 """Words by which functions and methods begin that put something back to how it was."""
 _KEEPING = frozenset({"requires_grad_", "zero_grad", "share_memory_"})
 
@@ -39,7 +39,7 @@ def found(m: Machine) -> Iterator[PutAside]:
         kinds = {obj.kind for obj in objects}
         if not kinds or not (kinds == {Kind.MODULE} or kinds <= set(TENSORS)):
             continue
-        made = _optimizer(m, name, bind.site, loops[-1])
+        made = optimizer_for(m, name, bind.site, loops[-1])
         if made < 0 or is_put_back(m, {name, source.name}, loops[-1]):
             continue
         for mark in sorted(value.marks):
@@ -55,7 +55,7 @@ def is_bound_in(m: Machine, name: str, loop: int) -> bool:
     return any(loop in m.index.loops.get(bind.site, ()) for bind in m.index.binds.get(name, ()))
 
 
-def _optimizer(m: Machine, name: str, bound: int, loop: int) -> int:
+def optimizer_for(m: Machine, name: str, bound: int, loop: int) -> int:
     """Where a loop makes an optimizer for what a name holds, once it has bound the name."""
     calls: list[t.Call | t.Invoke] = [*m.index.of(t.Call), *m.index.of(t.Invoke)]
     for call in calls:
@@ -74,12 +74,12 @@ def is_put_back(m: Machine, names: set[str], loop: int) -> bool:
     """Whether a loop sets one of the two to how it was: `net.load_state_dict(start)`, `reset(net)`."""
     for call in m.index.of(t.Invoke):
         if loop in m.index.loops.get(call.site, ()) and naming.text_of(m, call.base).partition(".")[0] in names:
-            writes = call.name.endswith("_") or call.name == "apply" or call.name.startswith(_RESETTING)
+            writes = call.name.endswith("_") or call.name == "apply" or call.name.startswith(RESETTING)
             if writes and call.name not in _KEEPING:
                 return True
     for event in m.index.of(t.Call):
         given = {naming.text_of(m, argument.register) for argument in event.arguments}
         called = naming.text_of(m, event.function).rpartition(".")[2].lstrip("_")
-        if loop in m.index.loops.get(event.site, ()) and given & names and called.startswith(_RESETTING):
+        if loop in m.index.loops.get(event.site, ()) and given & names and called.startswith(RESETTING):
             return True
     return False

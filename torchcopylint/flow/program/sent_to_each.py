@@ -116,6 +116,8 @@ def _is_made_anew(m: Machine, field: str, stored: int) -> bool:
             owner = unit.definitions[event.base] if event.base >= 0 else None
             mine = unit.owner == m.unit.owner and isinstance(owner, t.Load) and owner.name == unit.first
             made = unit.definitions[event.value] if event.value >= 0 else None
-            if event.site != stored and not mine and not (isinstance(made, t.Const) and made.value is None):
+            handed = isinstance(made, t.Load) and any(one.name == made.name for one in unit.parameters)
+            none = isinstance(made, t.Const) and made.value is None
+            if event.site != stored and not (mine or handed or none):
                 return True
     return False

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import PutAside
 from torchcopylint.flow.model import Kind, Sure
-from torchcopylint.flow.program.begun_again import is_bound_in, is_put_back
+from torchcopylint.flow.program.begun_again import RESETTING, is_bound_in, is_put_back, optimizer_for
 from torchcopylint.flow.tapes import uses
 from torchcopylint.flow.values import naming
 
@@ -31,6 +31,7 @@ MAX_STEPS = 40
 
 def found(m: Machine) -> Iterator[PutAside]:
     """The calls of a loop that train one model in turn, where what all of them return is put back into it."""
+    yield from _by_name(m)
     for number, write in m.writes.items():
         loops = m.index.loops.get(write.site, ())
         call = _call_at(m, write.site) if write.form == "step" and write.kind is Kind.MODULE and loops else None
@@ -46,6 +47,41 @@ def found(m: Machine) -> Iterator[PutAside]:
         back = min(_put_back(m, source, lists, loops[-1], call.site), default=-1)
         if lists and back >= 0:
             yield PutAside(back, source, source, handed, number, CONSUMER, Sure.LIKELY, Kind.MODULE)
+
+
+def _by_name(m: Machine) -> Iterator[PutAside]:
+    """What a loop trains itself under a name that each turn binds to the model in a field: `local = self.net`."""
+    for name, binds in m.index.binds.items():
+        loops = m.index.loops.get(binds[0].site, ())
+        made = m.unit.definitions[binds[0].value] if len(binds) == 1 and loops and binds[0].value >= 0 else None
+        while isinstance(made, t.Invoke) and made.name in _ITSELF and made.base >= 0:
+            made = m.unit.definitions[made.base]
+        source = naming.text_of(m, made.out) if isinstance(made, t.Attribute) else ""
+        if not source or _is_set(m, source, loops[-1]) or is_put_back(m, {name}, loops[-1]):
+            continue
+        invoked = (event for event in m.index.of(t.Invoke) if loops[-1] in m.index.loops.get(event.site, ()))
+        if any(one.name.startswith(RESETTING) and naming.text_of(m, one.base) == source for one in invoked):
+            continue
+        steps = [mark.write for mark in sorted(m.value(binds[0].value).marks) if _is_step(m, mark.write, loops[-1])]
+        if steps and _goes_through_own(m, loops[-1]) and optimizer_for(m, name, binds[0].site, loops[-1]) >= 0:
+            lists = {one for one, event in _put_into(m, loops[-1]) if isinstance(event, t.Load) and event.name == name}
+            back = min(_put_back(m, source, lists, loops[-1], binds[0].site), default=-1)
+            if back >= 0:
+                yield PutAside(back, name, source, binds[0].site, steps[0], CONSUMER, Sure.LIKELY, Kind.MODULE)
+
+
+def _goes_through_own(m: Machine, loop: int) -> bool:
+    """Whether a loop within a loop goes through what the turns of that have of their own: each client has its data."""
+    for event in m.index.of(t.Iterate):
+        around = m.index.loops.get(event.site, ())
+        if loop in around[:-1] and is_own(m, event.iterable, loop):
+            return True
+    return False
+
+
+def _is_step(m: Machine, number: int, loop: int) -> bool:
+    write = m.writes.get(number)
+    return write is not None and write.form == "step" and loop in m.index.loops.get(write.site, ())
 
 
 def _call_at(m: Machine, site: int) -> t.Call | t.Invoke | None:
@@ -155,16 +191,18 @@ def _behind(m: Machine, register: int) -> list[t.Event]:
 
 def _collected(m: Machine, call: t.Call | t.Invoke, loop: int) -> set[str]:
     """The lists and dictionaries from before a loop that are given what a call of the loop returns."""
+    return {name for name, event in _put_into(m, loop) if event is call}
+
+
+def _put_into(m: Machine, loop: int) -> Iterator[tuple[str, t.Event]]:
+    """The lists and dictionaries from before a loop that it puts something into, and what that is made by."""
     put = [(naming.text_of(m, event.base), event.arguments[0].register, event.site) for event in m.index.appends]
     put += [(naming.text_of(m, item.base), item.value, item.site) for item in m.index.of(t.StoreItem)]
     displays = {bind.value: bind.name for binds in m.index.binds.values() for bind in binds}
     put += [(displays.get(one.container, ""), one.item, one.site) for one in m.index.of(t.Collect)]
-    return {
-        name
-        for name, register, site in put
-        if name and loop in m.index.loops.get(site, ()) and not is_bound_in(m, name, loop)
-        if any(event is call for event in _behind(m, register))
-    }
+    for name, register, site in put:
+        if name and loop in m.index.loops.get(site, ()) and not is_bound_in(m, name, loop):
+            yield from ((name, event) for event in _behind(m, register))
 
 
 def _gone_through(m: Machine, call: t.Invoke, loop: int) -> set[str]:
