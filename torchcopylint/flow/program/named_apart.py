@@ -286,7 +286,7 @@ def _of_handed(m: Machine, field: str, store: t.StoreAttribute) -> Iterator[Rela
     where another method is handed that model as it is by then, and looks at both."""
     given = unwrapping.parameter_of(m, m.value(store.value).refs)
     named = m.unit.name == "__init__" or m.unit.name.startswith("set") or store.site in m.index.on_arms
-    if named or not is_another(field, given) or not _is_unset(m, field, store.site):
+    if named or not is_another(field, given) or not _is_unset(m, field, store.site, copies=True):
         return
     handed = set(_handed(m, field))
     if naming.text_of(m, store.base) != m.unit.first or not may_be_model(m, store.value):
@@ -307,9 +307,9 @@ def _is_moved_by_others(m: Machine, name: str, source: str) -> bool:
     return bool(called and _uses(m, source)) and not set(_handed(m, name)) <= set(called)
 
 
-def _is_unset(m: Machine, field: str, but: int) -> bool:
-    """Whether a field that is to hold how a model was before is set to nothing but `None`, or a copy, elsewhere in its
-    class."""
+def _is_unset(m: Machine, field: str, but: int, *, copies: bool = False) -> bool:
+    """Whether a field that is to hold how a model was before is set to nothing but `None` elsewhere in its class, or to
+    copies."""
     if _BEFORE.isdisjoint(_words(field)):
         return False
     for unit in m.world.program.units:
@@ -317,7 +317,7 @@ def _is_unset(m: Machine, field: str, but: int) -> bool:
         for store in stores:
             made = unit.definitions[store.value] if store.value >= 0 else None
             none = isinstance(made, t.Const) and made.value is None
-            if store.site != but and not none and deep_copied(unit, store.value) < 0:
+            if store.site != but and not none and not (copies and deep_copied(unit, store.value) >= 0):
                 return False
     return True
 
