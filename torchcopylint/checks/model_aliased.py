@@ -29,7 +29,9 @@ def check(unit: UnitFacts) -> Iterator[Report]:
         values = {"name": fact.name, "source": fact.source}
         if isinstance(fact, ModulePaired):
             met = Point(Role.READ, fact.site, f"read.{fact.form}", values)
-            yield Report(fact.bound, (_shared(fact.bound, values), met), values, confidence(fact.sure))
+            # What others ask for both, and in files of their own, is not seen here.
+            points = (_shared(fact.bound, values),) if fact.site == fact.bound else (_shared(fact.bound, values), met)
+            yield Report(fact.bound, points, values, confidence(fact.sure))
             continue
         write = unit.writes[fact.write]
         if fact.consumer == "turns":

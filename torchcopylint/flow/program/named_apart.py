@@ -256,7 +256,9 @@ def _asked(m: Machine, unit: t.Unit, name: str) -> Iterator[int]:
 def _fields(m: Machine) -> Iterator[Relation]:
     for name, stores in m.index.stores.items():
         made = m.unit.definitions[stores[0].value] if len(stores) == 1 and stores[0].value >= 0 else None
-        yield from _of_handed(m, name, stores[0]) if len(stores) == 1 else ()
+        if len(stores) == 1:
+            yield from _of_handed(m, name, stores[0])
+            yield from _of_constructor(m, name, stores[0])
         if not isinstance(made, t.Attribute) or not is_apart(name, made.name):
             continue
         me = m.unit.first
@@ -279,6 +281,24 @@ def _fields(m: Machine) -> Iterator[Relation]:
             used = [site for site in _uses(m, name) if site > stores[0].site] if asked else []
             if used:
                 yield FieldsPaired(min(used), name, made.name, FORM)
+
+
+def _of_constructor(m: Machine, field: str, store: t.StoreAttribute) -> Iterator[Relation]:
+    """What a constructor, and nobody else, sets to a model that it holds already, though no method of its class uses
+    both: others do, who ask its object for them. `self.critic_target = self.critic`."""
+    made = _handed_back(m, store.value)
+    own = isinstance(made, t.Attribute) and m.unit.first == naming.text_of(m, made.base) == naming.text_of(
+        m, store.base
+    )
+    alone = (
+        m.unit.name == "__init__" and m.world.setters(field) <= {m.unit.number} and store.site not in m.index.on_arms
+    )
+    if not isinstance(made, t.Attribute) or not own or not alone or not is_apart(field, made.name):
+        return
+    if m.value(store.value).kind is Kind.MODULE and not _handed(m, field):
+        looks = (m.world.index(unit).of(t.Attribute) for unit in m.world.program.units if unit.owner != m.unit.owner)
+        met = min((event.site for events in looks for event in events if event.name == field), default=store.site)
+        yield ModulePaired(met, f"{m.unit.first}.{field}", naming.text_of(m, made.out), store.site, FORM, Sure.LIKELY)
 
 
 def _of_handed(m: Machine, field: str, store: t.StoreAttribute) -> Iterator[Relation]:
