@@ -210,7 +210,9 @@ def store_into_buffer(m: Machine, base: Value, event: t.StoreItem, value: Value,
     if kind_of(base, m.state) in TENSORS and subscripts.is_advanced(m, event.subscript) is Fact.NO:
         written = Site(event.site, f"{text}[{naming.index_text(m, event.subscript)}]", "[...] =", "item")
         overlaps.note(m, base, () if whole else region, [value], written)
-    overlaps.note_index(m, base, _parts(m, event.subscript), Site(event.site, text, "[...] =", "item"))
+    # What an index tensor picks is written from all of the tensor, `x[order] = x`: torch refuses that as well.
+    picked = [value] if subscripts.is_advanced(m, event.subscript) is Fact.YES else []
+    overlaps.note_index(m, base, [*_parts(m, event.subscript), *picked], Site(event.site, text, "[...] =", "item"))
     if _is_that_part(m, base, value, region):
         at = Site(event.site, text, "[...] =", "item")
         refusals.check(m, base, [value], at)

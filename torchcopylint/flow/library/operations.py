@@ -123,6 +123,8 @@ def _fill(m: Machine, op: Op, arguments: Arguments, at: Site) -> Value:
     if op.short in _OF_TWO or table.tensor_method(f"{op.short}_") is not None:
         # What works element by element has, as a rule, a twin that works in place, and reads as that does.
         overlaps.note(m, out, (), arguments.positional, into)
+    elif op.short in overlaps.PICKING:
+        overlaps.note_index(m, out, arguments.positional, into)
     # `np.clip(x, 0, 1, out=x)` reads what it writes, as a method in place does.
     itself = any(not set(out.refs).isdisjoint(value.refs) for value in arguments.positional)
     write_through(m, out, [], into, reads_old=itself, versioned=True)

@@ -21,13 +21,25 @@ PARTS = frozenset({How.INDEX, How.ROW})
 COPIES = frozenset({"[...] =", "copy_"})
 FILLS = frozenset({"fill_", "masked_fill_", "index_fill_"})
 """These take their one value before they write anything."""
+_PLACED = frozenset(
+    "index_add_ index_copy_ index_put_ index_reduce_ put_ scatter_ scatter_add_ scatter_reduce_".split()
+)
+"""These write at places that an index tells, and torch refuses them what they write as a source or an index, all of it
+or a part (executed under torch 2.13)."""
+
+PICKING = frozenset({"gather", "index_select", "take", "take_along_dim", "masked_select"})
+"""These pick elements, and torch refuses them an operand as `out=` (executed under torch 2.13)."""
 
 
 def note(m: Machine, target: Value, region: Region, sources: Sequence[Value], at: Site) -> None:
     """`target` (of it, `region`) is written from `sources`, element by element: do they overlap without being equal?"""
+    if len(target.refs) > 1 and not region:
+        _note_turned(m, target, sources, at)
     if len(target.refs) != 1 or at.op in FILLS:
         return
     written = target.refs[0]
+    if at.op in _PLACED and note_index(m, target, sources, at):
+        return
     mine = {share.storage: share for share in m.state.object(written).shares if share.sure and not share.storage & 1}
     for source in sources:
         if any(_is_slice_of_tensor(m, share) for ref in source.refs for share in m.state.object(ref).shares):
@@ -45,6 +57,19 @@ def note(m: Machine, target: Value, region: Region, sources: Sequence[Value], at
                     bound = source.root is not None and source.refs[0] in m.state.refs_of(source.root)
                     m.fact(OverlappingWrite(at.site, at.name, obj.text, at.op, links if bound else (), obj.sure))
                 break
+
+
+def _note_turned(m: Machine, target: Value, sources: Sequence[Value], at: Site) -> None:
+    """`x |= x.t()`, where `x` is one of several tensors, as in a loop that binds it anew: whichever it is, its own
+    dimensions are read in another order."""
+    for source in sources:
+        read = [m.state.object(ref) for ref in source.refs]
+        if not all(obj.text.startswith(f"{at.name}.") for obj in read):
+            continue
+        of = {link.of for ref in source.refs for link in m.state.object(ref).shares if link.sure and link.how is How.VIEW}
+        if of >= {*target.refs} and all(_is_turned(m, ref) for ref in source.refs):
+            m.fact(OverlappingWrite(at.site, at.name, read[0].text, at.op, (), min(obj.sure for obj in read)))
+            return
 
 
 def _is_slice_of_tensor(m: Machine, share: Share) -> bool:
@@ -108,13 +133,16 @@ def _is_turned(m: Machine, ref: int) -> bool:
     return layout.is_permuted(obj) or (isinstance(made, t.Invoke) and made.name == "t" and not made.arguments)
 
 
-def note_index(m: Machine, base: Value, index: Sequence[Value], at: Site) -> None:
-    """`mask[mask] = ...`: a tensor that is its own index is read while it is written, which torch refuses."""
+def note_index(m: Machine, base: Value, index: Sequence[Value], at: Site) -> bool:
+    """`mask[mask] = ...`: a tensor that is its own index, or its own source (`x[order] = x`), is read while it is
+    written, which torch refuses."""
     if len(base.refs) != 1 or base.refs[0] & 1 or m.state.object(base.refs[0]).kind not in TENSORS:
-        return
+        return False
     obj = m.state.object(base.refs[0])
-    if any(part.refs == base.refs for part in index):
+    itself = any(part.refs == base.refs for part in index)
+    if itself:
         m.fact(OverlappingWrite(at.site, at.name, obj.text, at.op, (), obj.sure))
+    return itself
 
 
 def partly_overlap(written: Region, read: Region, *, broadcast: bool) -> bool:
