@@ -326,6 +326,14 @@ def _as_field(module: Object, ref: int) -> list[Share]:
     return [Share(s.storage, How.FIELD, s.site, ref, (*s.region, Part("field", "weight"))) for s in module.shares]
 
 
+_WRAPPED = {
+    "torch.compile": "model",
+    "torch.jit.trace": "func",
+    "torch.jit.script": "obj",
+    "torch.fx.symbolic_trace": "root",
+}
+
+
 @special(
     "torch.nn.DataParallel",
     "torch.nn.parallel.DataParallel",
@@ -333,10 +341,13 @@ def _as_field(module: Object, ref: int) -> list[Share]:
     "torch.nn.parallel.distributed.DistributedDataParallel",
     "torch.distributed.fsdp.FullyShardedDataParallel",
     "torch.compile",
+    "torch.jit.trace",
+    "torch.jit.script",
+    "torch.fx.symbolic_trace",
 )
 def _wrapper(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
-    """A module around another one: the parameters are the inner module's own."""
-    inner = arguments.first("module")
+    """A module around another one, or the same in another form: the parameters are the inner module's own."""
+    inner = arguments.first(_WRAPPED.get(m.dotted_of(event), "module"))
     reading.read(m, inner, event.site, "argument", name)
     if isinstance(inner.const, FunctionReference):
         return inner

@@ -28,6 +28,7 @@ from torchcopylint.flow.model import (
     Sure,
     Value,
 )
+from torchcopylint.flow.networks import making
 from torchcopylint.flow.program import wholes
 from torchcopylint.flow.running.machine import Machine, handles
 from torchcopylint.flow.storages import collecting, own_entries, reading, repeating, slots, writing
@@ -81,6 +82,10 @@ def operate(m: Machine, symbol: str, values: list[Value], event: t.Operate, oper
         return memory.fresh(m, event.site, made._replace(dtype=dtype))
     if symbol == "*" and any(kind in (Kind.LIST, Kind.TUPLE) for kind in kinds):
         return _repeat(m, values, kinds, event, operands)
+    if symbol == "*" and len(values) == 2 and Kind.MODULE in kinds:
+        chain = _repeated_chain(m, values, event, operands)
+        if chain is not None:
+            return chain
     if symbol == "+" and (all(kind in _ROWS for kind in kinds) or _lengthens(m, values, kinds)):
         return _concatenate(m, values, event)
     if symbol == "|" and kinds == [Kind.DICT, Kind.DICT] and all(len(value.refs) == 1 for value in values):
@@ -187,6 +192,19 @@ def _repeat(m: Machine, values: list[Value], kinds: list[Kind], event: t.Operate
     return made
 
 
+def _repeated_chain(m: Machine, values: list[Value], event: t.Operate, operands: tuple[int, ...]) -> Value | None:
+    """`nn.Sequential(layer) * 3`: another chain, in which each layer stands several times."""
+    side = 0 if kind_of(values[0], m.state) is Kind.MODULE else 1
+    chain, count = values[side], values[1 - side]
+    if kind_of(count, m.state) in TENSORS or not all(m.state.object(ref).type in _CHAINS for ref in chain.refs):
+        return None
+    if count.const not in (0, 1) and not uses.is_flag(m, operands[1 - side]):
+        place = naming.field_set(m, event.out) or naming.text_of(m, event.out)
+        repeating.note_repeated(m, chain, event.site, "multiplied", place, event.out)
+    return making.wrap(m, chain, event.site, naming.text_of(m, event.out))
+
+
+_CHAINS = frozenset({"torch.nn.Sequential"})
 _ROWS = (Kind.LIST, Kind.TUPLE)
 
 

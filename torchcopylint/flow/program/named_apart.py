@@ -34,6 +34,8 @@ _FOLLOWING = _BEFORE | {"ema", "teacher", "slow", "frozen", "reference"}
 """Words that are said alone of a model that is not the one that learns."""
 _RETURNING = frozenset({"eval", "train", "requires_grad_", "to", "cuda", "cpu", "float"})
 """Methods of a module that return it."""
+_FORMS = frozenset({"torch.jit.trace", "torch.jit.script", "torch.fx.symbolic_trace"})
+"""Functions that make the same network in another form: the parameters are those of what they are given."""
 _NAMESPACE = "types.SimpleNamespace"
 _OF_MODULES = frozenset({"parameters", "named_parameters", "state_dict", "load_state_dict", "requires_grad_"})
 
@@ -85,7 +87,7 @@ def _is_earlier(name: str, source: str) -> bool:
 
 def _names(m: Machine) -> Iterator[Relation]:
     for name, binds in m.index.binds.items():
-        made = m.unit.definitions[binds[0].value] if len(binds) == 1 and binds[0].value >= 0 else None
+        made = held_by(m, binds[0].value) if len(binds) == 1 and binds[0].value >= 0 else None
         if made.__class__ is t.Attribute and binds[0].site not in m.index.on_arms:
             yield from _of_field(m, name, made, binds[0].site)
         apart = made.__class__ is t.Load and (is_apart(name, made.name) or _is_earlier(name, made.name))
@@ -103,6 +105,15 @@ def _names(m: Machine) -> Iterator[Relation]:
         loads = (event for unit in units for event in m.world.index(unit).of(t.Load) if event.site > bound)
         if used and any(event.name == made.name for event in loads):
             yield ModulePaired(min(used), name, made.name, bound, FORM, Sure.LIKELY)
+
+
+def held_by(m: Machine, register: int) -> t.Event | None:
+    """What a register holds, be it in another form: `self.target = torch.jit.script(self.net)`."""
+    made = m.unit.definitions[register]
+    if (made.__class__ is t.Call or made.__class__ is t.Invoke) and m.dotted_of(made) in _FORMS and made.arguments:
+        given = made.arguments[0].register
+        return m.unit.definitions[given] if given >= 0 else None
+    return made
 
 
 def _entries(m: Machine) -> Iterator[Relation]:
@@ -255,7 +266,7 @@ def _asked(m: Machine, unit: t.Unit, name: str) -> Iterator[int]:
 
 def _fields(m: Machine) -> Iterator[Relation]:
     for name, stores in m.index.stores.items():
-        made = m.unit.definitions[stores[0].value] if len(stores) == 1 and stores[0].value >= 0 else None
+        made = held_by(m, stores[0].value) if len(stores) == 1 and stores[0].value >= 0 else None
         if len(stores) == 1:
             yield from _of_handed(m, name, stores[0])
             yield from _of_constructor(m, name, stores[0])

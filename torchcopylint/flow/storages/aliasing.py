@@ -302,7 +302,17 @@ def aliased_fields(m: Machine) -> list[FieldAliased]:
             site, field = min(places)
             found.append(FieldAliased(field, given, site, obj.sure, m.unit.name, copied=copied.site, handed=True))
     found += [*listed.aliased(m, held), *_begun_fields(m, {fact.field for fact in found})]
-    return [*found, *early_stopping.found(m)]
+    return [*found, *early_stopping.found(m), *_traced_fields(m)]
+
+
+def _traced_fields(m: Machine) -> Iterator[FieldAliased]:
+    """The fields that a constructor sets to another one in another form: `self.target = symbolic_trace(self.net)`."""
+    me = m.unit.first
+    for name, stores in m.index.stores.items() if m.unit.name == "__init__" else ():
+        made = named_apart.held_by(m, stores[0].value) if len(stores) == 1 and stores[0].value >= 0 else None
+        traced = isinstance(made, t.Attribute) and made is not m.unit.definitions[stores[0].value]
+        if traced and isinstance(made, t.Attribute) and naming.text_of(m, made.base) == me:
+            yield FieldAliased(name, made.name, stores[0].site, Sure.LIKELY, m.unit.name, only=True)
 
 
 def _begun_fields(m: Machine, known: set[str]) -> Iterator[FieldAliased]:

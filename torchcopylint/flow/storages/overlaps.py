@@ -22,7 +22,7 @@ COPIES = frozenset({"[...] =", "copy_"})
 FILLS = frozenset({"fill_", "masked_fill_", "index_fill_"})
 """These take their one value before they write anything."""
 _PLACED = frozenset(
-    "index_add_ index_copy_ index_put_ index_reduce_ put_ scatter_ scatter_add_ scatter_reduce_".split()
+    ["index_add_", "index_copy_", "index_put_", "index_reduce_", "put_", "scatter_", "scatter_add_", "scatter_reduce_"]
 )
 """These write at places that an index tells, and torch refuses them what they write as a source or an index, all of it
 or a part (executed under torch 2.13)."""
@@ -66,7 +66,9 @@ def _note_turned(m: Machine, target: Value, sources: Sequence[Value], at: Site) 
         read = [m.state.object(ref) for ref in source.refs]
         if not all(obj.text.startswith(f"{at.name}.") for obj in read):
             continue
-        of = {link.of for ref in source.refs for link in m.state.object(ref).shares if link.sure and link.how is How.VIEW}
+        of = {
+            link.of for ref in source.refs for link in m.state.object(ref).shares if link.sure and link.how is How.VIEW
+        }
         if of >= {*target.refs} and all(_is_turned(m, ref) for ref in source.refs):
             m.fact(OverlappingWrite(at.site, at.name, read[0].text, at.op, (), min(obj.sure for obj in read)))
             return
