@@ -19,10 +19,12 @@ def check(unit: UnitFacts) -> Iterator[Report]:
     """
     for fact in unit.facts:
         if isinstance(fact, GradientRead):
+            names = {"name": fact.name}
+            told = (Point(Role.HERE, fact.told, "here.computed", names),) if fact.told >= 0 else ()
             yield Report(
                 site=fact.site,
-                points=(Point(Role.READ, fact.site, "read.grad", {"name": fact.name}),),
-                values={"name": fact.name},
+                points=(*told, Point(Role.READ, fact.site, "read.grad", names)),
+                values=names,
                 confidence=confidence(fact.sure),
                 variant="shown" if fact.shown else "",
             )

@@ -10,6 +10,7 @@ from torchcopylint.flow.autograd import gradients, needed
 from torchcopylint.flow.facts import LeafWritten, RequiresGradRefused
 from torchcopylint.flow.graphs import runs
 from torchcopylint.flow.model import (
+    COMPUTED_AT,
     CONTAINERS,
     FIELD,
     GRADLESS,
@@ -394,7 +395,8 @@ def note_switched(m: Machine, ref: int, wanted: bool | None, site: int, name: st
         return False
     if wanted is False and obj.leaf is Fact.NO and obj.requires_grad > 0 and not obj.flags & {INFERENCE}:
         sure = obj.sure if obj.requires_grad is Fact.YES else min(obj.sure, Sure.LIKELY)
-        m.fact(RequiresGradRefused(site, name, "nonleaf", obj.site, "", sure))
+        told = next((int(str(at)) for key, at in obj.config if key == COMPUTED_AT), obj.site)
+        m.fact(RequiresGradRefused(site, name, "nonleaf", told, "", sure))
         # On its other turns, a loop comes to others of the kind.
         return m.in_loop
     if stored and wanted and obj.leaf is Fact.NO and obj.requires_grad is Fact.YES and HANDED not in obj.flags:

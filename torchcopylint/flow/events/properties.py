@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.interprocedural import applying, attributes
+from torchcopylint.flow.library import reparametrised
 from torchcopylint.flow.model import BUFFERS, Kind, Value
 from torchcopylint.flow.program import memos
 from torchcopylint.flow.references import FunctionReference
@@ -26,7 +27,11 @@ def _attribute(m: Machine, event: t.Attribute) -> None:
     base = m.value(event.base)
     getters = [_getter(m, ref, event.name) for ref in base.refs] if m.world.is_method(event.name) else []
     if not getters or None in getters:
-        attributes.load(m, event)
+        computed = reparametrised.asked(m, base, event.name, event.site)
+        if computed is not None:
+            m.set(event.out, computed)
+        else:
+            attributes.load(m, event)
         return
     text = f"{naming.text_of(m, event.base)}.{event.name}"
     results = [_got(m, ref, getter or 0, event.site, text) for ref, getter in zip(base.refs, getters, strict=True)]

@@ -109,7 +109,7 @@ class LeafWritten(NamedTuple):
 
 class GradientRead(NamedTuple):
     """At `site`, `.grad` of `name` is read, which is not a leaf and retains no grad; made at `made` by `op`. `shown` is
-    whether it is printed or displayed there, and nothing else."""
+    whether it is printed or displayed there, and nothing else. `told` is where a layer was told to compute it."""
 
     site: int
     name: str
@@ -117,6 +117,7 @@ class GradientRead(NamedTuple):
     op: str
     sure: Sure
     shown: bool = False
+    told: int = -1
 
 
 class GradModeUnused(NamedTuple):

@@ -13,6 +13,7 @@ from torchcopylint.flow.model import (
     ARCHIVE,
     ARGUMENT,
     BUFFERS,
+    COMPUTED_AT,
     CONTAINERS,
     FIELD,
     GLOBAL,
@@ -351,7 +352,8 @@ def _grad(m: Machine, base: Value, obj: Object, site: int, text: str, out: int) 
     lacking = site >= 0 and lacking and not _may_retain(m, base)
     if lacking and not exclude(m, obj.site, site) and not inquiries.none_is_expected(m, out):
         sure = obj.sure if obj.requires_grad is Fact.YES else Sure.LIKELY
-        m.fact(GradientRead(site, text, obj.site, obj.text, sure, uses.is_shown(m, out)))
+        told = next((int(str(at)) for key, at in obj.config if key == COMPUTED_AT), -1)
+        m.fact(GradientRead(site, text, obj.site, obj.text, sure, uses.is_shown(m, out), told))
     rebinding.note_gradient_read(m, ref, obj, site, text)
     slot = (ref, ".grad")
     m.backward.gradients.add(ref)
