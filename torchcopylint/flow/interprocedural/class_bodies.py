@@ -38,6 +38,22 @@ def attribute(world: World, type_name: str, name: str, kinds: frozenset[Kind] = 
     return None
 
 
+def _is_made_for_each(world: World, number: int, name: str) -> bool:
+    """Whether the body of a class says how each object gets an attribute of its own: `total: Tensor =
+    field(default_factory=zeros)`, `field(init=False)`. The annotation is that of what the objects have."""
+    unit = world.program.units[world.program.classes[number].body]
+    for bind in world.index(unit).binds.get(name, ()):
+        made = unit.definitions[bind.value] if bind.value >= 0 else None
+        told = {one.keyword for one in made.arguments} if isinstance(made, t.Call | t.Invoke) else set()
+        if told & _FACTORIES and "default" not in told:
+            return True
+    return False
+
+
+_FACTORIES = frozenset({"default_factory", "factory", "init"})
+"""What `dataclasses.field`, and the like of attrs and pydantic, are told for that."""
+
+
 def is_common(m: Machine, storage: int) -> bool:
     """Whether a storage is that of a tensor or an array which the body of the class has made, once for all objects, and
     which nobody in the file asks the class for."""
@@ -50,6 +66,7 @@ def is_common(m: Machine, storage: int) -> bool:
     return (
         m.state.object(slot[0]).owner == "self"
         and attribute(m.world, f"class#{m.unit.owner}", name, BUFFERS) is not None
+        and not any(_is_made_for_each(m.world, number, name) for number in m.world.lineage(m.unit.owner))
         and not any(event.name == name for events in given for event in events)
         and not _is_asked_of_class(m.world, name)
     )
