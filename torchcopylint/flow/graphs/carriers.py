@@ -61,8 +61,23 @@ def found(m: Machine, loop: t.Loop, ran: int, through: frozenset[int]) -> tuple[
                 continue
             if all(_is_for_next_turn(m, register, name, ran) for register, _ in places):
                 continue
+            if _is_cut_when_read(m, loop, name, places[0][1]):
+                continue
             return None if _is_cut_by_method(m, loop, name) else (name, places[-1][1])
     return None
+
+
+def _is_cut_when_read(m: Machine, loop: t.Loop, name: str, bound: int) -> bool:
+    """Whether a turn takes what it finds under a name without its graph alone, and then binds the name on all paths:
+    `h = state.detach()`, and `state = h` when `h` has gone through the steps of an inner loop."""
+    events = [event for part in (loop.test, loop.body) for event in t.events(part)]
+    looks = [event.out for event in events if isinstance(event, t.Load) and event.name == name and event.site < bound]
+    users = [m.consumer_of(out) for out in looks]
+    cut = all(isinstance(user, t.Invoke | t.Attribute) and user.name in _CUTS and user.base in looks for user in users)
+    return bool(looks) and cut and bound not in m.index.on_arms
+
+
+_CUTS = frozenset({"detach", "data"})
 
 
 def _is_for_next_turn(m: Machine, register: int, name: str, ran: int) -> bool:
