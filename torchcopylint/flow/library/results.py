@@ -306,8 +306,9 @@ def _how(op: Op, made: Object, source: Kind) -> How:
         return How.COPY if short == "copy" else How.ASSIGNED
     if short == "Parameter":
         return How.PARAMETER
-    if op.shares == "unversioned":
+    if op.shares == "unversioned" and (short == "data" or made.kind not in TENSORS):
         return How.DATA if short == "data" else How.NUMPY
+    # A sparse tensor sits on the values that it was made of, with a version counter of its own.
     return How.VIEW
 
 
