@@ -107,6 +107,19 @@ def _hand_tensor(m: Machine, function: Value, site: int) -> None:
         _hand(m, unit.number, given, site)
 
 
+def hand_module(m: Machine, event: t.Invoke, arguments: Arguments) -> None:
+    """`net.apply(function)` hands the function each part of the network, and the network itself."""
+    if len(event.arguments) != 1 or len(arguments.positional) != 1:
+        return
+    function = called(m, event.arguments[0].register, arguments.positional[0])
+    if isinstance(function.const, FunctionReference) and m.world.is_own(function.const.unit):
+        unit = m.world.unit(function.const.unit)
+        given = m.number("part of a module")
+        m.state.set_object(given, Object(Kind.MODULE, Sure.PROVEN))
+        names = [one.name for one in unit.parameters] if len(unit.parameters) <= 2 else []
+        _hand(m, unit.number, {name: Value((given,), Kind.MODULE) for name in names[-1:]}, event.site)
+
+
 def note_super(m: Machine, event: t.Invoke) -> None:
     """`super().__init__(pack, unpack)` in a class below `saved_tensors_hooks`."""
     bases = m.world.base_names(m.unit.owner) if event.name == "__init__" and m.unit.owner >= 0 else set()

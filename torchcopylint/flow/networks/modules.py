@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.autograd import frozen, gradients, refusals, statistics, stepping, unknowns
+from torchcopylint.flow.graphs import callbacks
 from torchcopylint.flow.interprocedural import applying, outer_reads, records
 from torchcopylint.flow.library import containers, custom
 from torchcopylint.flow.model import (
@@ -167,7 +168,7 @@ def call_method(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) 
         devices.move(m, base, name, arguments)
         if name in sharing.CONVERSIONS - {"cpu", "cuda"}:
             _convert(m, base.refs[0])
-        _note_apply(m, rest)
+        _note_apply(m, rest, event)
         return base
     if name == "zero_grad":
         gradients.zeroed(m, base, rest, event.site, text)
@@ -272,10 +273,12 @@ def _computes(name: str) -> bool:
     return name.startswith(("forward", "encode", "decode"))
 
 
-def _note_apply(m: Machine, arguments: Arguments) -> None:
+def _note_apply(m: Machine, arguments: Arguments, event: t.Invoke) -> None:
     for value in arguments.positional:
         if isinstance(value.const, FunctionReference):
             m.world.called(value.const.unit, m.unit.number, m.state.mode)
+    if event.name == "apply":
+        callbacks.hand_module(m, event, arguments)
 
 
 def _state_dict(m: Machine, base: Value, event: t.Invoke, text: str) -> Value:
