@@ -24,7 +24,7 @@ def found(m: Machine, loop: t.Loop, ran: int, through: frozenset[int]) -> tuple[
     It is read in the loop before it is bound there. Where one of several bindings cuts it, that happens under a
     condition of which we do not know how it goes with the one for backward.
     """
-    read: set[str] = set()
+    read: dict[str, list[t.Load | t.Attribute | t.Item]] = {}
     bound: dict[str, list[tuple[int, int]]] = {}
     carried: set[str] = set()
     names: dict[tuple[int, str], str] = {}
@@ -32,9 +32,9 @@ def found(m: Machine, loop: t.Loop, ran: int, through: frozenset[int]) -> tuple[
     for event in (event for part in (loop.test, loop.body) for event in t.events(part)):
         match event:
             case t.Load():
-                read.add(event.name)
+                read.setdefault(event.name, []).append(event)
             case t.Attribute() | t.Item():
-                read.add(_called(m, event, names))
+                read.setdefault(_called(m, event, names), []).append(event)
             case t.Bind() | t.StoreAttribute():
                 named = event.name if isinstance(event, t.Bind) else _called(m, event, names)
                 if named in read and named not in bound and not _is_made_anew(m, event, loop, carried):
@@ -61,20 +61,31 @@ def found(m: Machine, loop: t.Loop, ran: int, through: frozenset[int]) -> tuple[
                 continue
             if all(_is_for_next_turn(m, register, name, ran) for register, _ in places):
                 continue
-            if _is_cut_when_read(m, loop, name, places[0][1]):
+            if _is_cut_when_read(m, read.get(name, []), places[0][1]):
                 continue
             return None if _is_cut_by_method(m, loop, name) else (name, places[-1][1])
     return None
 
 
-def _is_cut_when_read(m: Machine, loop: t.Loop, name: str, bound: int) -> bool:
-    """Whether a turn takes what it finds under a name without its graph alone, and then binds the name on all paths:
+def _is_cut_when_read(m: Machine, looks: list[t.Load | t.Attribute | t.Item], bound: int) -> bool:
+    """Whether a turn takes what it finds in a place without its graph alone, and then sets the place on all paths:
     `h = state.detach()`, and `state = h` when `h` has gone through the steps of an inner loop."""
-    events = [event for part in (loop.test, loop.body) for event in t.events(part)]
-    looks = [event.out for event in events if isinstance(event, t.Load) and event.name == name and event.site < bound]
-    users = [m.consumer_of(out) for out in looks]
-    cut = all(isinstance(user, t.Invoke | t.Attribute) and user.name in _CUTS and user.base in looks for user in users)
-    return bool(looks) and cut and bound not in m.index.on_arms
+    before = [look.out for look in looks if look.site < bound]
+    return bool(before) and bound not in m.index.on_arms and all(_is_cut(m, out) for out in before)
+
+
+def _is_cut(m: Machine, register: int) -> bool:
+    """Whether what is computed of a value has lost the graph before it gets a name: `(state * decay).detach()`."""
+    for _ in range(MAX_NAMES):
+        user = m.consumer_of(register)
+        if isinstance(user, t.Invoke | t.Attribute) and user.base == register and user.name in _CUTS:
+            return True
+        if isinstance(user, t.Call) and recurrent.may_cut(m, user.out):
+            return True
+        if not isinstance(user, t.Invoke | t.Attribute | t.Item | t.Operate):
+            return False
+        register = user.out
+    return False
 
 
 _CUTS = frozenset({"detach", "data"})
