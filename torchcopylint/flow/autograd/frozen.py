@@ -55,6 +55,26 @@ def switched_arguments(m: Machine) -> tuple[str, ...]:
     return tuple(name for name in names if m.number("argument", name) | 1 in switched)
 
 
+def arguments_switched_on(m: Machine) -> tuple[str, ...]:
+    """The parameters of a unit that are no networks, and that it leaves switched on, whichever way it went."""
+    names = [parameter.name for parameter in m.unit.parameters] if m.switches.on else []
+    found = ((name, m.number("argument", name)) for name in names)
+    return tuple(name for name, ref in found if ref | 1 in m.switches.on and _is_on(m.state.object(ref)))
+
+
+def _is_on(obj: Object) -> bool:
+    return obj.kind is not Kind.MODULE and obj.requires_grad is Fact.YES
+
+
+def take_on(m: Machine, on: Iterable[str], bound: Mapping[str, Value]) -> None:
+    """A call has told these arguments to require gradients."""
+    for value in (bound.get(name, Value()) for name in on):
+        obj = m.state.object(value.refs[0]) if len(value.refs) == 1 else None
+        if obj is not None and obj.kind in TENSORS and obj.requires_grad is not Fact.YES:
+            leaf = Fact.YES if obj.leaf is Fact.UNKNOWN and not obj.graph else obj.leaf
+            m.state.set_object(value.refs[0], obj._replace(requires_grad=Fact.YES, leaf=leaf))
+
+
 def frozen_arguments(m: Machine) -> tuple[str, ...]:
     """The parameters of a unit that are networks of which it has switched off all that they train, on all paths."""
     refs = ((parameter.name, m.number("argument", parameter.name)) for parameter in m.unit.parameters)

@@ -181,29 +181,39 @@ def check_leaf(m: Machine, target: Value, at: Site, view: bool) -> None:
         return
     found = [_leaf_written(m, ref, at, view) for ref in target.refs]
     refused = [fact for fact in found if fact is not None]
-    if refused and any(fact.local is False for fact in refused) and switches_off(m):
+    if refused and any(fact.local is False for fact in refused) and switches_off(m, at.site):
         return
     if refused and len(refused) == len(found):
         m.fact(min(refused, key=lambda fact: fact.sure))
 
 
-def switches_off(m: Machine) -> bool:
+def switches_off(m: Machine, written: int) -> bool:
     """Whether a unit, or what it calls of its file, sets what anything requires to something other than `True`.
 
-    Where somebody switches parameters off, those of a module that was handed in are not known to require grad.
+    Where somebody switches parameters off, those of a module that was handed in are not known to require grad. What
+    the unit itself switches behind the write, outside of loops, was on when that was done.
     """
     called = [m.value(event.function).const for event in m.index.of(t.Call)]
     units = [m.unit.number, *(one.unit for one in called if isinstance(one, FunctionReference))]
     for number in units:
         if m.world.is_own(number):
             unit = m.world.unit(number)
-            stored = [event.value for event in m.world.index(unit).stores.get("requires_grad", ())]
-            invoked = [event for event in m.world.index(unit).of(t.Invoke) if event.name == "requires_grad_"]
+            index, own = m.world.index(unit), number == m.unit.number
+            stores, invoked = index.stores.get("requires_grad", ()), index.of(t.Invoke)
+            stored = [e.value for e in stores if not (own and _is_behind(m, e.site, written))]
+            invoked = [
+                e for e in invoked if e.name == "requires_grad_" and not (own and _is_behind(m, e.site, written))
+            ]
             stored += [argument.register for event in invoked for argument in event.arguments]
             made = [unit.definitions[register] for register in stored if register >= 0]
             if any(not isinstance(event, t.Const) or event.value is not True for event in made):
                 return True
     return False
+
+
+def _is_behind(m: Machine, site: int, written: int) -> bool:
+    """Whether what stands at a site is done after a write, and no loop comes back to the write behind it."""
+    return site > written and not set(m.index.loops.get(site, ())) & set(m.index.loops.get(written, ()))
 
 
 def _leaf_written(m: Machine, ref: int, at: Site, view: bool) -> LeafWritten | None:

@@ -260,8 +260,8 @@ def set_requires_grad(m: Machine, ref: int, wanted: bool | None) -> None:
     elif m.owners.left_leaves:
         ownership.note_switched_on(m, ref)
     obj = m.state.object(ref)
-    if wanted is False and obj.kind is not Kind.MODULE:
-        m.switches.tensors.add(ref | 1)
+    if wanted is not None and obj.kind is not Kind.MODULE:
+        (m.switches.on if wanted else m.switches.tensors).add(ref | 1)
     if obj.kind is Kind.UNKNOWN:
         obj = obj._replace(kind=Kind.TENSOR, sure=Sure.LIKELY)
     fact = Fact.UNKNOWN if wanted is None else Fact.YES if wanted else Fact.NO

@@ -246,6 +246,8 @@ def _returns_itself(m: Machine, base: Value, obj: Object, event: t.Invoke, argum
         fact = Fact.NO if wanted is False else Fact.YES if wanted is True else Fact.UNKNOWN
         leaf = Fact.UNKNOWN if HANDED in obj.flags else obj.leaf
         m.state.set_object(base.refs[0], obj._replace(requires_grad=fact, leaf=leaf))
+        if wanted is True:
+            m.switches.on.add(base.refs[0] | 1)
         made = m.unit.definitions[m.index.calls.get(obj.site, event.base)]
         if isinstance(made, t.Invoke) and made.name == "clone":
             # Modules have no such method.

@@ -166,6 +166,7 @@ def do_to_arguments(m: Machine, number: int, summary: Summary, bound: dict[str, 
             m.called.writes[site] = (number, item.parameter, back, passed, item.path)
     replacing.by_call(m, summary.replaced, bound, site)
     frozen.take(m, summary.switched, summary.frozen, bound)
+    frozen.take_on(m, summary.on, bound)
     for parameter, path in summary.detached:
         detaching.cut(m, follow(m, bound.get(parameter, UNKNOWN), path))
     for parameter, path in summary.hooked:

@@ -132,6 +132,8 @@ class Summary(NamedTuple):
     """The arguments of which only values are used, without their graph."""
     detached: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """The arguments, or parts of them, that it cuts from their history in place."""
+    on: tuple[str, ...] = ()
+    """The tensors among them that it leaves told to require gradients."""
     frozen: tuple[str, ...] = ()
     """The networks among them of which it switches off all parameters."""
     hooked: tuple[tuple[str, tuple[str, ...]], ...] = ()
@@ -206,6 +208,7 @@ def summarise(m: Machine, file: str = "") -> Summary:
         saves=saved_arguments(m, paths),
         cut=cutting.cut(m),
         detached=detaching.of_arguments(m, paths),
+        on=frozen.arguments_switched_on(m),
         frozen=frozen.frozen_arguments(m),
         hooked=tuple(paths[ref] for ref in m.holding.hooks if ref in paths),
         function=-1 if file else inner_function(m, m.results.returned),

@@ -101,6 +101,8 @@ class Switches:
     tensors: set[int] = field(default_factory=set)
     frozen: set[int] = field(default_factory=set)
     thawed: set[int] = field(default_factory=set)
+    on: set[int] = field(default_factory=set)
+    """Tensors that were told to require gradients."""
 
 
 @dataclass(slots=True)
