@@ -216,10 +216,11 @@ def output(
     handing_on = bare and recording is not Fact.NO
     round_again = recurrent.goes_round(m, site)
     given = [*arguments.positional, *arguments.keywords.values()]
-    given = [_as_of_now(m, value, result, site) for value in given] if round_again else given
-    inputs = grads.tensors_in(m, given)
-    # What comes back as it was given is no output of a layer: `forward` may return its argument.
-    untouched = {*function.refs, *(ref for value in given for ref in value.refs)}
+    now = [_as_of_now(m, value, result, site) for value in given] if round_again or obj.type else given
+    inputs = grads.tensors_in(m, given := now if round_again else given)
+    # What comes back as it was given is no output of a layer: `forward` may return its argument. What a call of a known
+    # class has returned on the loop's turn before (`x = block(x)`) is not what it returns now.
+    untouched = {*function.refs, *(ref for value in now for ref in value.refs)}
     # Whether a network cuts the graph of what it is given, only its author knows; no layer of torch does, and no
     # discriminator: what it judges is to learn from it. Nor does what is given a hidden state and returns the next one,
     # or goes on with what that has returned.
