@@ -54,7 +54,21 @@ def of(m: Machine, *, told: bool) -> tuple[Replaced, ...]:
             if text.startswith(name):
                 at = inside.innermost(m, site, Role.KEPT) if told else None
                 found[Replaced(name, part, sure, within, text.removeprefix(name), at)] = None
+        field = _field_of_plain(m, base) if part.kind == "field" else ""
+        if field and not any(one.part == part for one in found):
+            at = inside.innermost(m, site, Role.KEPT) if told else None
+            way = (Part("field", field),)
+            found[Replaced(m.unit.first, part, sure, way, f".{field}.{part.value}", at)] = None
     return tuple(found)
+
+
+def _field_of_plain(m: Machine, base: int) -> str:
+    """The field of a plain object of the file that holds a module: `self.net.fc = nn.Linear(2, 2)`. Where there is an
+    optimizer in another field, that is a matter of the class."""
+    if m.unit.owner < 0 or m.world.class_kind(m.unit.owner)[0] is not Kind.INSTANCE:
+        return ""
+    held = any(one.kind is Kind.OPTIMIZER for one in m.world.fields(m.unit.owner).values())
+    return "" if held else aliasing.field_of(m, frozenset({base}))
 
 
 def _handed(m: Machine, base: int) -> Iterator[tuple[int, Region]]:
@@ -68,14 +82,29 @@ def _handed(m: Machine, base: int) -> Iterator[tuple[int, Region]]:
 
 
 def by_call(m: Machine, items: tuple[Replaced, ...], bound: dict[str, Value], site: int) -> None:
-    """A call replaces parts of the modules that it is given."""
+    """A call replaces parts of the modules that it is given; of several, the first is told."""
+    first: tuple[str, int, Sure] | None = None
     for item in items:
         inside.note(m, site, Role.KEPT, item.at)
         value = bound.get(item.parameter)
-        if value is None or len(value.refs) != 1 or m.state.object(value.refs[0]).kind is not Kind.MODULE:
+        if value is None or len(value.refs) != 1:
             continue
-        text = f"{m.state.object(value.refs[0]).text}{item.text}"
-        ownership.note_part(m, value.refs[0], item.part, text, item.sure, site, frozenset(), item.within)
+        ref, within = _module_in(m, value.refs[0], item.within)
+        if m.state.object(ref).kind is Kind.MODULE:
+            text = f"{m.state.object(value.refs[0]).text}{item.text}"
+            ownership.note_part(m, ref, item.part, text, item.sure, site, frozenset(), within)
+            first = first or m.owners.lateness.get(site)
+            m.owners.lateness.update({site: first} if first else {})
+
+
+def _module_in(m: Machine, ref: int, within: Region) -> tuple[int, Region]:
+    """The module that a plain object holds (`pruner.model`), and the way from there; a module itself as it is."""
+    while within and within[0].kind == "field" and m.state.object(ref).kind is Kind.INSTANCE:
+        held = m.state.refs_of((ref, f".{within[0].value}"))
+        if len(held) != 1:
+            break
+        ref, within = held[0], within[1:]
+    return ref, within
 
 
 def found(m: Machine) -> Iterator[Relation]:
