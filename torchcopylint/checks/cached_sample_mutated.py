@@ -163,7 +163,7 @@ def _edits_a_sample(write: Write, links: tuple[Link, ...]) -> bool:
     """
     if (write.owner != FIELD and not write.held) or write.form not in DIRECT_FORMS:
         return False
-    part = bool(write.held) or write.owner_name.endswith("]") or any(link.how in PARTS for link in links)
+    part = bool(write.held) or "[" in write.owner_name or any(link.how in PARTS for link in links)
     filled = not write.reads_old and write.form != "item"
     return part and not filled and (bool(write.held) or _certain(write, links))
 

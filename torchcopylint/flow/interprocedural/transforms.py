@@ -163,6 +163,16 @@ def _is_field(m: Machine, name: str) -> bool:
     return known and not m.world.is_method(name)
 
 
+def _is_of_sample(m: Machine, name: str) -> bool:
+    """Whether a name is that of what a sample is made of: a record's, or what the constructor of a plain class of the
+    file has put into its object."""
+    makers = (unit for unit in m.world.program.units if unit.name == "__init__" and unit.owner >= 0)
+    set_there = any(
+        name in m.world.index(unit).stores and m.world.class_kind(unit.owner)[0] is Kind.INSTANCE for unit in makers
+    )
+    return (set_there and not m.world.is_method(name)) or _is_field(m, name)
+
+
 def _lent(m: Machine, event: t.Invoke, me: str, position: int, steps: int) -> str:
     """The element of a field that a method of the dataset hands out, alone or at a position of a tuple, as text."""
     base = m.unit.definitions[event.base] if event.base >= 0 else None
@@ -323,6 +333,8 @@ def _items_to(m: Machine, register: int, names: Collection[str]) -> list[t.Item 
                 taken.append(event)
             case t.Invoke() if event.name in _VIEWS or event.name in ("values", "detach"):
                 register = event.base
+            case t.Attribute() if _is_of_sample(m, event.name):
+                register = event.base
             case _:
                 return []
     return []
@@ -359,6 +371,8 @@ def _part_of(m: Machine, register: int, names: Collection[str], steps: int = MAX
                     return element or part, parameter
                 register = bound[0]
             case t.Item():
+                register, element = event.base, True
+            case t.Attribute() if _is_of_sample(m, event.name):
                 register, element = event.base, True
             case t.Unpack():
                 made = m.unit.definitions[event.value]

@@ -13,6 +13,7 @@ from torchcopylint.flow.facts import Link, ReadAfter, ReadAfterCut, Write
 from torchcopylint.flow.graphs import stale_views
 from torchcopylint.flow.model import (
     CONTAINERS,
+    FIELD,
     LOCAL,
     Fact,
     How,
@@ -106,9 +107,10 @@ def _read_elements(
 
 def _has_elements(m: Machine, ref: int, consumer: str) -> bool:
     """Whether who looks at an object looks at what is in it: a container, or an object that is handed out by the unit
-    that has made it."""
+    that has made it, or has taken it out of a list in a field."""
     obj = m.state.object(ref)
-    return obj.kind in CONTAINERS or (obj.kind is Kind.INSTANCE and consumer == "return" and obj.owner in ("", LOCAL))
+    whole = obj.owner in ("", LOCAL) or (obj.owner == FIELD and obj.text.endswith("]"))
+    return obj.kind in CONTAINERS or (obj.kind is Kind.INSTANCE and consumer == "return" and whole)
 
 
 def _report_reads(
