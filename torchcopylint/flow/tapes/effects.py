@@ -39,6 +39,8 @@ class Sign(Enum):
     """Lays out a tensor in another order."""
     VIEWS = auto()
     """Asks for a view that not every layout has."""
+    LOOKS = auto()
+    """Takes numbers out of a tensor, on the host."""
     REPLACES = auto()
     """Sets parts of modules, which an optimizer may have been built over."""
 
@@ -53,6 +55,7 @@ _MEETING = (
     (Sign.GIVES, Sign.CHANGES),
     (Sign.GIVES, Sign.TRAINS),
     (Sign.SHARES, Sign.WAITS),
+    (Sign.LOOKS, Sign.WAITS),
     (Sign.VIEWS, Sign.TURNS),
     (Sign.TURNS, Sign.VIEWS),
     (Sign.REPLACES, Sign.TRAINS),
@@ -64,6 +67,7 @@ _MAKING = frozenset({"tensor", "as_tensor", "from_numpy", "frombuffer", "asarray
 """Functions that share or copy what they are given."""
 _TRAINING = frozenset({"backward", "step", "grad", "zero_grad"})
 _TURNING = frozenset({"t", "T", "mT", "transpose", "permute", "swapaxes", "movedim", "expand"})
+_LOOKING = frozenset({"item", "tolist"})
 _KEEPING = frozenset({"append", "extend", "insert", "add", "update", "setdefault", "put", "put_nowait", "appendleft"})
 _SETTING = frozenset({"data", "grad", "requires_grad"})
 _PLAIN = frozenset(
@@ -95,6 +99,8 @@ def signs(m: Machine) -> frozenset[Sign]:
         found.add(Sign.TRAINS)
     if _saves_fields(m):
         found.add(Sign.SAVES)
+    if names & _LOOKING:
+        found.add(Sign.LOOKS)
     if names & _TURNING:
         found.add(Sign.TURNS)
     if "view" in names:
