@@ -145,9 +145,9 @@ def by_constructor(world: World) -> set[int]:
         kept = _fields_of_parameters(world.machines[initial])
         machines = [world.machines[number] for number in info.methods.values() if number in world.machines]
         met = [fact for m in machines for facts in m.facts.values() for fact in facts if isinstance(fact, FieldsPaired)]
-        pairs = {
-            (kept[f.field], kept[f.other], f.form) for f in met if not f.handed and {f.field, f.other} <= kept.keys()
-        }
+        given = [(kept.get(f.field), kept.get(f.other), f.form) for f in met if not f.handed]
+        # What the constructor itself puts into both fields is no matter of who makes an instance.
+        pairs = {(one, other, form) for one, other, form in given if one and other and one != other}
         if not pairs <= set(summary.pairs):
             world.machines[initial].fields.pairs |= pairs
             world.tell(initial, summary._replace(pairs=tuple(sorted(pairs | set(summary.pairs)))))
