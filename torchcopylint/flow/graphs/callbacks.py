@@ -48,7 +48,8 @@ def note_hook(m: Machine, event: t.Invoke, arguments: Arguments) -> None:
         return
     register = event.arguments[0].register if event.arguments else t.NO_REGISTER
     function = called(m, register, arguments.positional[1]) if event.arguments else Value()
-    function = function if function.const is not None else _likely_method(m, register)
+    likely = _likely_methods(m, register) if function.const is None else []
+    function = likely[0] if len(likely) == 1 else function
     if many or not _is_weight_of_layer(m, event.base):
         _note(m, function, HOOK, register)
     if isinstance(function.const, FunctionReference) and m.world.is_own(function.const.unit):
@@ -84,10 +85,10 @@ def note_pack(m: Machine, dotted: str, event: t.Call | t.Invoke) -> None:
         registers = [one.register for one in event.arguments if one.keyword in ("pack_hook", "")][:1]
         for register in registers:
             function = called(m, register, m.value(register))
-            if function.const is None:
-                function = _likely_method(m, register, *(one.register for one in event.arguments))
-            _note(m, function, PACK, register)
-            _hand_tensor(m, function, event.site)
+            likely = _likely_methods(m, register, *(one.register for one in event.arguments))
+            for one in [function] if function.const is not None else likely:
+                _note(m, one, PACK, register)
+                _hand_tensor(m, one, event.site)
 
 
 def _hand(m: Machine, unit: int, given: dict[str, Value], site: int) -> None:
@@ -127,17 +128,17 @@ def note_super(m: Machine, event: t.Invoke) -> None:
         note_pack(m, dotted, event)
 
 
-def _likely_method(m: Machine, *registers: int) -> Value:
-    """The method that the first of some registers holds, of an object of which nothing is known, if one class of the
-    file alone, with those that inherit from it, has methods by all those names."""
+def _likely_methods(m: Machine, *registers: int) -> list[Value]:
+    """The methods that the first of some registers may hold, of an object of which nothing is known: those of the
+    classes of the file that have methods by all those names, but of what inherits from another one of these."""
     made = [m.unit.definitions[register] if register >= 0 else None for register in registers]
     names = [event.name for event in made if isinstance(event, t.Attribute)]
     if not names or len(names) != len(made):
-        return Value()
-    fitting = {one.number for one in m.world.program.classes if all(m.world.method(one.number, n) for n in names)}
-    first = [number for number in fitting if all(number in m.world.lineage(other) for other in fitting)]
-    number = m.world.method(first[0], names[0]) if first else None
-    return Value(const=FunctionReference(number)) if number is not None else Value()
+        return []
+    fitting = [one.number for one in m.world.program.classes if all(m.world.method(one.number, n) for n in names)]
+    first = [number for number in fitting if set(m.world.lineage(number)) & set(fitting) == {number}]
+    methods = [m.world.method(number, names[0]) for number in first]
+    return [Value(const=FunctionReference(number)) for number in methods if number is not None]
 
 
 def called(m: Machine, register: int, value: Value) -> Value:
