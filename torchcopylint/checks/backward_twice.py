@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from torchcopylint.base.finding import Role
 from torchcopylint.base.report import Point, Report
 from torchcopylint.checks._common import confidence
-from torchcopylint.flow.facts import BackwardAgain, ComputedOnce, UnitFacts
+from torchcopylint.flow.facts import BackwardAgain, ComputedOnce, NonleafKept, UnitFacts
 
 INTO_HELPERS = True
 ACROSS_CALLS = True
@@ -15,8 +15,12 @@ ACROSS_CALLS = True
 
 def check(unit: UnitFacts) -> Iterator[Report]:
     """Report each backward pass that needs what an earlier one has freed, in the same iteration or the one before."""
+    # An optimizer that refuses what it is given stands in front: nothing behind it is reached.
+    refused = {fact.name: fact.site for fact in unit.facts if isinstance(fact, NonleafKept) and fact.optimizer}
     for fact in unit.facts:
         if isinstance(fact, BackwardAgain) and not fact.carrier:
+            if refused.get(fact.before, fact.site) < fact.site:
+                continue
             names = {"name": fact.name}
             kept = (Point(Role.KEPT, fact.kept, "kept.before", {"name": fact.before}),) if fact.before else ()
             yield Report(
