@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from torchcopylint.base.finding import Confidence, Role
 from torchcopylint.base.report import Point, Report
+from torchcopylint.checks import _renamed
 from torchcopylint.checks._common import (
     DIRECT_FORMS,
     LOOKED_AT,
@@ -115,6 +116,12 @@ def check(unit: UnitFacts) -> Iterator[Report]:
         yield Report(write.site, points, values, sure, "caller")
     told = {write.site for write, _ in (*found, *reaching, *edits)}
     yield from (report for report in of_results(unit, owns) if report.site not in told)
+    for write in _renamed.edits(unit, owns, others):
+        if write.site not in told:
+            values = {"name": write.root, "op": write.op, "source": write.owner_name, "result": write.root}
+            shared = Point(Role.SHARED, write.bound, "shared.name", values)
+            sure = at_most(Confidence.MEDIUM, confidence(write.sure))
+            yield Report(write.site, (shared, written_point(write)), values, sure, "caller")
     yield from _of_turns(unit, {*told, *(link.site for _, read in found for link in read.links)})
     yield from _of_entries(unit, told)
     yield from (_of_part(unit, fact) for fact in _parts(unit, owns) if fact.site not in told)

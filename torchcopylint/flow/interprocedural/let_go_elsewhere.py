@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from torchcopylint.flow.facts import ConditionalWrite, Relation
+from torchcopylint.flow.facts import ConditionalWrite, Relation, Write
 from torchcopylint.flow.model import ARGUMENT
 
 if TYPE_CHECKING:
@@ -32,10 +32,15 @@ def parameters(world: World, m: Machine, found: Sequence[Relation]) -> frozenset
     written = {
         write.owner_name
         for write in m.writes.values()
-        if write.site in conditional or (write.owner == ARGUMENT and any(link.how is not None for link in write.chain))
+        if write.site in conditional or (write.owner == ARGUMENT and _by_another_name(write))
     }
     own = m.unit.first if owner is not None else ""
     names = {one.name for one in m.unit.parameters if one.name in written and one.name != own}
     asked = sorted(name for name in names if not world.is_passed(number, name))
     name = owner.name if owner is not None else ""
     return known | {one for one in asked if world.outside.all_let_go(name, m.unit.name, one)}
+
+
+def _by_another_name(write: Write) -> bool:
+    """Whether an argument is written through a view, or what it was converted to, or by a second plain name."""
+    return write.root != write.owner_name or any(link.how is not None for link in write.chain)

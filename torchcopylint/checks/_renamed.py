@@ -1,0 +1,56 @@
+"""Arguments that a function gives a second name, and edits by that alone, as if it had taken a copy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from torchcopylint.checks._common import DIRECT_FORMS, LOOKED_AT, edits_openly, suffers_caller
+from torchcopylint.flow.facts import CallerSuffers, ReadAfter, UnitFacts, Write
+from torchcopylint.flow.model import ARGUMENT, TENSORS, Kind
+
+Reads = Mapping[int, Sequence[ReadAfter]]
+_HOLDING = TENSORS | {Kind.ARRAY}
+_ROOM = frozenset({"out", "output", "outputs", "buf", "buffer", "dst", "dest", "res", "result", "results", "target"})
+"""What a parameter is called that is there to be filled."""
+_CHANGING = frozenset(
+    {"fill", "init", "initialize", "insert", "mark", "push", "record", "reset", "set", "update", "write"}
+)
+"""First words of the names of functions that are there to change what they are given."""
+
+
+def edits(unit: UnitFacts, owns: Reads, others: Reads) -> list[Write]:
+    """The first write of each argument by a second name for all of it, by which the unit goes on: `new = boxes;
+    new[:, 2:] += margin; return new`. Who edits the argument for its caller has no use for another name.
+
+    A caller of the file that looks at what it has passed is told of as such.
+    """
+    first_word = unit.name.strip("_").partition("_")[0].lower()
+    told = {unit.writes[fact.site].owner_name for fact in unit.facts if isinstance(fact, CallerSuffers)}
+    if first_word in _CHANGING or not unit.returns_value:
+        return []
+    found: dict[str, Write] = {}
+    for site, write in sorted(unit.writes.items()):
+        taken = _is_second_name(write) and write.owner_name not in told and suffers_caller(unit, write)
+        if not taken or others.get(site) or not any(read.consumer in LOOKED_AT for read in owns.get(site, ())):
+            continue
+        if not edits_openly(unit, write) and not _is_room(unit, write):
+            found.setdefault(write.owner_name, write)
+    return list(found.values())
+
+
+def _is_second_name(write: Write) -> bool:
+    """Whether all that is written is surely an argument, by another name that it was given as it was."""
+    if write.owner != ARGUMENT or write.kind not in _HOLDING or write.form not in DIRECT_FORMS - {"call", "activation"}:
+        return False
+    plain = all(link.how is None and link.sure and link.source == write.owner_name for link in write.chain)
+    named = write.root.isidentifier() and write.root != write.owner_name and write.bound >= 0
+    return plain and named and len(write.storages) == 1
+
+
+def _is_room(unit: UnitFacts, write: Write) -> bool:
+    """Whether an argument may be there to be filled: nothing is made of what was in it."""
+    mine = [one for one in unit.writes.values() if one.owner_name == write.owner_name and one.owner == ARGUMENT]
+    if any(one.reads_old for one in mine):
+        return False
+    whole = not write.partial
+    return whole or write.owner_name in unit.optional or write.owner_name.rpartition("_")[2] in _ROOM
