@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.library import subscripts
-from torchcopylint.flow.model import ARGUMENT, COMPARISONS, EITHER, Kind, Sure, Value
+from torchcopylint.flow.model import ARGUMENT, COMPARISONS, EITHER, Kind, Object, Sure, Value
 from torchcopylint.flow.tapes import uses
 from torchcopylint.flow.values import memory
 from torchcopylint.flow.values.state import kind_of
@@ -47,7 +47,7 @@ def note(m: Machine, base: Value, event: t.Item | t.StoreItem) -> Value:
     ):
         memory.refine(m, base, Kind.TENSOR, Sure.LIKELY)
     elif m.world.deals_in_memory and not _is_of_frame(m, event.base):
-        kept = tuple(ref for ref in base.refs if not memory.may_be_made_anew(m.state.object(ref)))
+        kept = tuple(ref for ref in base.refs if _is_same_again(m.state.object(ref)))
         memory.refine(m, base._replace(refs=kept), Kind.ARRAY, Sure.LIKELY, flag=EITHER)
     return base._replace(kind=m.state.object(base.refs[0]).kind) if len(base.refs) == 1 else base
 
@@ -67,6 +67,11 @@ def _is_handed_in(m: Machine, ref: int) -> bool:
     it is a tensor: of those places somebody makes an array first, if it is one."""
     obj = m.state.object(ref)
     return obj.owner == ARGUMENT or (obj.text.endswith("]") and not memory.may_be_made_anew(obj))
+
+
+def _is_same_again(obj: Object) -> bool:
+    """Whether each look finds the same object: not what a field may make anew, but the entry of a dictionary."""
+    return not memory.may_be_made_anew(obj) or (obj.text.endswith("']") and "." not in obj.text.replace("...", ""))
 
 
 def _is_of_frame(m: Machine, register: int) -> bool:

@@ -49,9 +49,9 @@ def deals_in_tensors_only(program: t.Program) -> bool:
 
 
 def deals_in_memory(program: t.Program) -> bool:
-    """Whether a file imports torch, and nothing that hands out what only looks like an array when sliced."""
+    """Whether a file imports torch or NumPy, and nothing that hands out what only looks like an array when sliced."""
     packages = _imported(program, 2)
-    return "torch" in packages and not packages & _COPYING_PACKAGES
+    return bool(packages & {"torch", "numpy"}) and not packages & _COPYING_PACKAGES
 
 
 def _imported(program: t.Program, parts: int) -> set[str]:
