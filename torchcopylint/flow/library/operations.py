@@ -28,6 +28,8 @@ RENORMALISING = "(max_norm)"
 _OF_TWO = frozenset({"maximum", "minimum", "fmax", "fmin"})
 """What works element by element, and has no twin that works in place."""
 
+_FILLING_ARRAYS = ("numpy.", "cv2.")
+"""How the names of functions begin that refuse to write what is no array (executed)."""
 _RESHAPING = frozenset({"t_", "transpose_", "swapaxes_", "swapdims_", "squeeze_", "unsqueeze_", "as_strided_"})
 """What changes the shape of a tensor in place, which torch refuses for a leaf as it does a write (executed)."""
 
@@ -51,6 +53,10 @@ def apply(m: Machine, op: Op, arguments: Arguments, at: Site) -> Value:
         written = [first]
     if inplace or (activation and not op.name.startswith("torch.Tensor.")):
         activations.known_tensor(m, first)
+    for value in written if op.name.startswith(_FILLING_ARRAYS) and op.short != "shuffle" else ():
+        # Neither NumPy nor OpenCV puts anything into what is no array; a list is shuffled as well.
+        kept = tuple(ref for ref in value.refs if not memory.may_be_made_anew(m.state.object(ref)))
+        memory.refine(m, value._replace(refs=kept), Kind.ARRAY, Sure.LIKELY)
     before = saving.needs_gradient(m, first) if written else None
     sources = [value for value in (*arguments.positional[1:], *arguments.keywords.values()) if value.refs]
     if not op.metadata_only:

@@ -108,16 +108,16 @@ def _takes_number(m: Machine, event: t.Item | t.StoreItem) -> bool:
 
 def _is_reshaped(m: Machine, event: t.Item | t.StoreItem) -> bool:
     """`x[4] += 0.5`, `x[:3] = centre`: what is written so, and has a method of arrays alone under the same name before
-    or behind that, is one."""
+    or behind that, on one path at least, is one."""
     load = m.unit.definitions[event.base] if event.base >= 0 else None
     used = m.consumer_of(event.out) if isinstance(event, t.Item) else event
     written = used is event or (isinstance(used, t.Augment) and isinstance(event, t.Item) and used.target == event.out)
     if not isinstance(load, t.Load) or not written or not all(_is_place(m, part) for part in event.subscript):
         return False
-    bound = uses.bindings_before(m, load)
+    bound = set(uses.bindings_before(m, load))
     asked = (m.unit.definitions[e.base] for e in m.index.of(t.Invoke) if e.name in _OF_ARRAYS and e.base >= 0)
     return any(
-        isinstance(one, t.Load) and one.name == load.name and uses.bindings_before(m, one) == bound for one in asked
+        isinstance(one, t.Load) and one.name == load.name and bound <= {*uses.bindings_before(m, one)} for one in asked
     )
 
 
