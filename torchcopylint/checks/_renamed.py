@@ -10,6 +10,8 @@ from torchcopylint.flow.model import ARGUMENT, TENSORS, Kind
 
 Reads = Mapping[int, Sequence[ReadAfter]]
 _HOLDING = TENSORS | {Kind.ARRAY}
+_FORMS = DIRECT_FORMS - {"call", "activation", "out"}
+"""Forms of writes that say nothing of where they write to: who passes `out=` has chosen that."""
 _ROOM = frozenset({"out", "output", "outputs", "buf", "buffer", "dst", "dest", "res", "result", "results", "target"})
 """What a parameter is called that is there to be filled."""
 _CHANGING = frozenset(
@@ -40,7 +42,7 @@ def edits(unit: UnitFacts, owns: Reads, others: Reads) -> list[Write]:
 
 def _is_second_name(write: Write) -> bool:
     """Whether all that is written is surely an argument, by another name that it was given as it was."""
-    if write.owner != ARGUMENT or write.kind not in _HOLDING or write.form not in DIRECT_FORMS - {"call", "activation"}:
+    if write.owner != ARGUMENT or write.kind not in _HOLDING or write.form not in _FORMS:
         return False
     plain = all(link.how is None and link.sure and link.source == write.owner_name for link in write.chain)
     named = write.root.isidentifier() and write.root != write.owner_name and write.bound >= 0
