@@ -49,7 +49,6 @@ from torchcopylint.flow.values.state import TRAINING, in_stable_order, written_k
 if TYPE_CHECKING:
     from torchcopylint.flow.running.machine import Machine
 
-
 def note_root(m: Machine, site: int, root: Key | None) -> None:
     """Remember where the name that a write at `site` goes through was bound, as it was then."""
     cell = m.state.cell(root) if root is not None else None
@@ -310,9 +309,8 @@ def _mark_holders(
         if through is not None and through.origin.__class__ is tuple:
             written_through.add(through.origin)
     fields = {root: m.state.refs_of(root) for root in written_through if root.__class__ is tuple}
-    # `x.data.copy_(y)` fills all of `x`, as `x.copy_(y)` does.
-    derived = fact.derived and fact.name != f"{fact.root}.data"
-    anew = not fact.reads_old and not region and not derived
+    filled = not fact.reads_old and not region
+    anew, all_anew = filled and not fact.derived, filled and _is_whole(share)
     around = uses.loops_around(m, fact.site)
     let_go: dict[int, bool] = {}
     own_mark, mark = Mark(fact.site, True), Mark(fact.site, False)
@@ -335,8 +333,9 @@ def _mark_holders(
             bool(fields) and any(refs == cell.refs and _is_tied(m, key, root) for root, refs in fields.items())
         )
         # If the holder itself, be it a part of something, has been filled anew, what happened before is of no
-        # consequence for it.
-        before = frozenset() if own and anew else cell.marks
+        # consequence for it; nor if all of its memory has been, as by `x.data.copy_(y)`.
+        covered = (own and anew) or (all_anew and _is_all_of(m, cell, share))
+        before = frozenset() if covered else cell.marks
         new = own_mark if own else mark
         marks = before if new in before or not _is_hit(m, cell, share.storage, written) else before | {new}
         if marks != cell.marks and len(marks) <= MAX_MARKS:
@@ -352,6 +351,19 @@ def _is_hit(m: Machine, cell: Cell, storage: int, written: Region) -> bool:
             if held.storage == storage and (not written or overlap(written, held.region) is not Fact.NO):
                 return True
     return False
+
+
+def _is_all_of(m: Machine, cell: Cell, share: Share) -> bool:
+    """Whether what a holder holds surely sits on all of the storage that a share sits on, and on nothing else."""
+    held = m.state.object(cell.refs[0]).shares if len(cell.refs) == 1 else ()
+    alone = held[0] if len(held) == 1 else None
+    return alone is not None and alone.storage == share.storage and _is_whole(alone)
+
+
+def _is_whole(share: Share) -> bool:
+    """Whether an object surely sits on all of a storage: it is its owner's, or what `.data` or `detach()` makes of that."""
+    direct = share.how is How.OWN or (share.how in (How.DATA, How.DETACH) and share.of | 1 == share.storage | 1)
+    return direct and not share.region and share.sure and not share.when
 
 
 def _is_of_earlier_turn(m: Machine, key: Slot, cell: Cell, around: tuple[int, ...], write: int) -> bool:
