@@ -32,7 +32,7 @@ from torchcopylint.flow.model import (
 )
 from torchcopylint.flow.running.machine import Machine
 from torchcopylint.flow.storages import conversions, overlaps, reading, swaps, writing
-from torchcopylint.flow.tapes import numbers, uses
+from torchcopylint.flow.tapes import numbers, other_versions, uses
 from torchcopylint.flow.tapes.layout import UNIT
 from torchcopylint.flow.values import memory, naming
 from torchcopylint.flow.values.sites import Site
@@ -375,6 +375,10 @@ def note_data_index(m: Machine, event: t.Item) -> None:
         made = m.unit.definitions[base]
     if base not in m.shown.data_reads or subscripts.constant(m, event.subscript) != 0:
         return
+    doubted = other_versions.is_asked_for(m, event.site)
     for index, fact in enumerate(m.facts.get(m.shown.data_reads[base], ())):
         if isinstance(fact, DataAccess) and fact.form == "read":
-            m.facts[m.shown.data_reads[base]][index] = fact._replace(op="[0]")
+            fact = fact._replace(op="[0]")
+            m.facts[m.shown.data_reads[base]][index] = (
+                fact._replace(sure=Sure.NOT, named_loss=False) if doubted else fact
+            )
