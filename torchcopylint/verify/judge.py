@@ -252,6 +252,8 @@ def _judged(attempt: Attempt, run: Run, rule: Rule, ask: Ask, label: str) -> Out
         opinions[word] = PREDICATES[word](case)
         if opinions[word].seen is not Seen.NO and any(_asserts(run, a, rule) for a in answers.values()):
             harmless = Evidence("asserted", _ASSERTED)
+        elif opinions[word].seen is Seen.YES and attempt.meant:
+            harmless = Evidence("meant", attempt.meant)
         elif opinions[word].seen is Seen.YES and _is_apart(attempt, word, rule, ask):
             harmless = Evidence("apart", _APART)
         else:

@@ -42,6 +42,7 @@ class Attempt:
     `unlent` makes the same with nothing that stands in requiring grad: a graph is then the user's own (`graph`); or has
     recording off where the code is called, if nothing in it counts on that (`recording`).
     `apart` makes the same with what is moved to a GPU told from what is not, so that what comes back is a copy.
+    `meant` is why what the finding says is what the file wants, if it says so: then it is never confirmed.
     `fixed` rows at the beginning of the script are none of the user's, and are not looked at.
     `next` makes the attempt that comes next under another setting if this one does, and `likely` is whether that is
     expected before it has run.
@@ -62,6 +63,7 @@ class Attempt:
     next: Callable[[], Attempt | None] | None = field(default=None, compare=False, repr=False)
     likely: bool = False
     fixed: int = 0
+    meant: str = ""
 
 
 @dataclass(frozen=True, slots=True)

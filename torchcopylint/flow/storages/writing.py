@@ -49,6 +49,7 @@ from torchcopylint.flow.values.state import TRAINING, in_stable_order, written_k
 if TYPE_CHECKING:
     from torchcopylint.flow.running.machine import Machine
 
+
 def note_root(m: Machine, site: int, root: Key | None) -> None:
     """Remember where the name that a write at `site` goes through was bound, as it was then."""
     cell = m.state.cell(root) if root is not None else None
@@ -361,7 +362,7 @@ def _is_all_of(m: Machine, cell: Cell, share: Share) -> bool:
 
 
 def _is_whole(share: Share) -> bool:
-    """Whether an object surely sits on all of a storage: it is its owner's, or what `.data` or `detach()` makes of that."""
+    """Whether an object surely sits on all of a storage: as its owner, or as `.data` or `detach()` of that."""
     direct = share.how is How.OWN or (share.how in (How.DATA, How.DETACH) and share.of | 1 == share.storage | 1)
     return direct and not share.region and share.sure and not share.when
 

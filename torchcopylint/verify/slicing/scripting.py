@@ -18,6 +18,7 @@ from torchcopylint.verify.slicing.dtypes import dtypes_asked, index_types_asked
 from torchcopylint.verify.slicing.freezing import is_made_frozen
 from torchcopylint.verify.slicing.inference import Inference
 from torchcopylint.verify.slicing.making import Maker
+from torchcopylint.verify.slicing.meaning import meant
 from torchcopylint.verify.slicing.moves import copied_elsewhere, only_elsewhere
 from torchcopylint.verify.slicing.narrow import RENEWED
 from torchcopylint.verify.slicing.needing import is_run_back
@@ -155,6 +156,7 @@ class Scripting:
             unlent=self._unlent(plan, setting, script.text) if not setting.frozen else None,
             apart=self._made_apart(plan, setting, kept) if not setting.apart else None,
             fixed=fixed,
+            meant=self._meant,
             partial=bool(maker.standins or self._moved)
             or plan.cut
             or bool(self._opened)
@@ -283,6 +285,10 @@ class Scripting:
         inner = [scope for scopes in self.scopes for scope in scopes[-1:]]
         asked = dtypes_asked(inner, self.plans.rows)
         return asked | index_types_asked(inner, self.plans.rows) if "write-lost" in self.confirm else asked
+
+    @cached_property
+    def _meant(self) -> str:
+        return meant(self.source.tree, self.source.lines, self.scopes, self.plans.rows, self.confirm)
 
     @cached_property
     def _nobody_collects(self) -> bool:
