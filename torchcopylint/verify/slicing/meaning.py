@@ -8,7 +8,8 @@ from collections.abc import Collection, Sequence
 
 from torchcopylint.verify.slicing.source import Scope, names_in, walked
 
-_COMMENT = re.compile(r"(?:^|\s)#\s*(?P<text>.+)$")
+_COMMENT = re.compile(r"(?:^|\s)#(?!\s*<-)\s*(?P<text>.+)$")
+"""One that begins with an arrow is a mark of the examples of rules, and says what the linter says."""
 _SHARING = re.compile(r"\bshar(?:e[sd]?|ing)\b|\btie[sd]?\b|\btying\b", re.IGNORECASE)
 _DENYING = re.compile(
     r"n't\b|\b(?:not|no|never|without|instead|avoid\w*|todo|fixme|bug|wrong|should|why)\b", re.IGNORECASE
