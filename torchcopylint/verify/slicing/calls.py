@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 from torchcopylint.verify.slicing import tables
 from torchcopylint.verify.slicing.source import FunctionNode
-from torchcopylint.verify.slicing.things import PROVEN, USED, WEAK, Thing, find, miss, scalar, unify
+from torchcopylint.verify.slicing.things import PROVEN, USED, WEAK, Thing, find, looked_up, miss, scalar, unify
 from torchcopylint.verify.slicing.world import World, instance_of, is_static, method_named
 
 IN_PLACE = re.compile(r"[a-z][a-z_0-9]*[a-z0-9]_")
@@ -401,6 +401,8 @@ def _of_container(owner: Thing, name: str, arguments: list[Thing]) -> Thing | No
         return Thing(element=pair if name == "named_parameters" else pair.item(1), votes={"dict": WEAK})
     if name in ("copy", "clone"):
         return Thing(near=[owner])
+    if name == "get" and arguments:
+        looked_up(owner, arguments[0])
     if name in OF_BOTH:
         return owner
     if name == "load_state_dict" and arguments:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from torchcopylint.verify.model import Mark
@@ -36,7 +36,9 @@ _IN_PARTS = re.compile(r"(?:tuple|list) indices must be integers or slices, not 
 """What is indexed in several dimensions has them."""
 _OWN = re.compile(r"^'[A-Z]\w*' object has no attribute '\w+'$")
 """An object of a class has not what its `__init__` would have set: what stands for it is made with its fields."""
-_SINGLE = re.compile(r"cannot be converted to Scalar|grad can be implicitly created only for scalar")
+_SINGLE = re.compile(
+    r"cannot be converted to Scalar|grad can be implicitly created only for scalar|passed to Tensor\.__format__"
+)
 _OF_ONE = frozenset({"item", "backward"})
 _UNPACKED = re.compile(r"(?:not enough|too many) values to unpack \(expected (?P<wanted>\d+)")
 _KINDS = {"Tensor": "tensor", "Number": "number", "float": "number", "int": "number", "bool": "bool"}
@@ -152,7 +154,8 @@ class Learner:
         asked = [
             call.func.value for call in calls if isinstance(call.func, ast.Attribute) and call.func.attr in _OF_ONE
         ]
-        asked += [part for call in calls if _last_name(call.func) in ("float", "int") for part in call.args]
+        asked += [part for call in calls if _last_name(call.func) in ("float", "int", "format") for part in call.args]
+        asked += [part for node in self._at.get(row, ()) for part in _written_out(node)]
         return frozenset(map(_last_name, asked)) - {""}
 
     def lacks(self, run: Run, row_of: Mapping[int, int]) -> tuple[tuple[str, str], ...]:
@@ -371,6 +374,15 @@ class Learner:
 
     def _is_step(self, row: int) -> bool:
         return any(row <= step <= self._heads[row] for step in self._rows)
+
+
+def _written_out(node: ast.stmt) -> Iterator[ast.expr]:
+    """What a statement writes into texts in a form that is for numbers: `f"{x:.3f}"`, `"%.3f" % x`."""
+    for part in walked(node):
+        if isinstance(part, ast.FormattedValue) and part.format_spec is not None:
+            yield part.value
+        elif isinstance(part, ast.BinOp) and isinstance(part.op, ast.Mod) and isinstance(part.left, ast.Constant):
+            yield from part.right.elts if isinstance(part.right, ast.Tuple) else (part.right,)
 
 
 def _end_of_head(node: ast.stmt) -> int:

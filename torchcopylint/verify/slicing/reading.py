@@ -12,7 +12,7 @@ from torchcopylint.verify.slicing import tables
 from torchcopylint.verify.slicing.calls import IN_PLACE, OF_BOTH, TRANSPARENT, Calls
 from torchcopylint.verify.slicing.indexing import widened
 from torchcopylint.verify.slicing.source import goes_back
-from torchcopylint.verify.slicing.things import USED, WEAK, Thing, find, kind_of, unify
+from torchcopylint.verify.slicing.things import USED, WEAK, Thing, find, kind_of, looked_up, unify
 from torchcopylint.verify.slicing.world import World, instance_of, is_static, method_named
 
 
@@ -206,6 +206,7 @@ class Reading:
             size.vote("int", WEAK)
             return size
         inner = self.value(index)
+        looked_up(owner, inner)
         if inner.key_of is not None and isinstance(index, ast.Name) and self._has_keys(owner, find(inner.key_of)):
             return owner.item(None)
         for part in index.elts if isinstance(index, ast.Tuple) else [index]:
@@ -252,6 +253,11 @@ class Reading:
         for number, part in enumerate(node.elts):
             unify(whole.item(number), self.value(part))
         return whole
+
+    def _x_dict(self, node: ast.Dict) -> Thing:
+        self._parts(node)
+        keys = [key.value if isinstance(key, ast.Constant) else None for key in node.keys]
+        return Thing(keys=tuple(key for key in keys if isinstance(key, str)) if all(keys) else ())
 
     def _x_list(self, node: ast.List) -> Thing:
         whole = Thing()
@@ -332,6 +338,8 @@ class Reading:
         if isinstance(node.ops[0], ast.In | ast.NotIn) and isinstance(sides[0].constant, str):
             # Should it be a text, it has that in it.
             sides[1].options.append(sides[0].constant)
+        if isinstance(node.ops[0], ast.In | ast.NotIn):
+            looked_up(sides[1], sides[0])
         if isinstance(node.ops[0], ast.Is | ast.IsNot | ast.In | ast.NotIn):
             return Thing()
         for one, two in itertools.pairwise(sides):

@@ -24,7 +24,7 @@ class Thing:
     a condition by itself. `least` is the least number that it can be, `options` are texts that
     it is compared with. `missing`: some of its numbers are NaN. `whole` is what it is a slice of, `function`
     the definition inside of another function that it is. `longest`: it is asked for so many items. `ways`: it is one of
-    these.
+    these. `keys` are the texts under which a dict that is written out has something.
     """
 
     name: str = ""
@@ -56,6 +56,7 @@ class Thing:
     function: ast.FunctionDef | None = None
     longest: int = 0
     ways: tuple[Thing, ...] = ()
+    keys: tuple[str, ...] = ()
     same: Thing | None = None
 
     def vote(self, kind: str, weight: int) -> None:
@@ -101,6 +102,13 @@ def find(thing: Thing) -> Thing:
     return thing
 
 
+def looked_up(whole: Thing, key: Thing) -> None:
+    """What is looked up in a dict that is written out is one of its keys."""
+    if whole.keys and key.constant is None:
+        key.vote("str", USED)
+        find(key).options += whole.keys
+
+
 def unify(first: Thing, second: Thing) -> Thing:
     """Two things are one: what is known of each is known of both."""
     pending = [(first, second)]
@@ -144,6 +152,7 @@ def unify(first: Thing, second: Thing) -> Thing:
         a.whole = a.whole or b.whole
         a.function = a.function or b.function
         a.ways = a.ways or b.ways
+        a.keys = a.keys or b.keys
         if not a.made:
             a.made, a.arguments = b.made, b.arguments
     return find(first)
