@@ -78,3 +78,14 @@ def test_what_is_known_of_a_key_stays(verifier: Verifier) -> None:
     answer = verified(text, forced(text), verifier)
     assert answer.verdict is Verdict.CONFIRMED, answer.evidence
     assert not any(item.text.startswith("`kind` is '") for item in answer.evidence)
+
+
+def test_what_is_asked_for_its_different_values_is_a_tensor(verifier: Verifier) -> None:
+    text = (
+        "import torch\n\n\ndef weigh(codes, out: torch.Tensor):\n"
+        "    for code in codes['target'].unique().tolist():\n        out = out + code\n"
+        "    out.sigmoid()  # <- TCL602, discarded\n    return out\n"
+    )
+    answer = verified(text, forced(text), verifier)
+    assert answer.verdict is Verdict.CONFIRMED, answer.evidence
+    assert "`codes['target']` is a tensor of float32 with shape [4, 4]" in {item.text for item in answer.evidence}

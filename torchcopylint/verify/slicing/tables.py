@@ -239,6 +239,8 @@ TENSOR = frozenset(
         "register_hook",
         "frac",
         "rsqrt",
+        *("kthvalue", "index_fill", "index_put", "masked_scatter", "new_empty", "reshape_as", "scatter_reduce", "erf"),
+        *("clamp_max", "clamp_min", "cummax", "cummin", "multinomial", "bincount", "addcmul", "addcdiv", "logical_not"),
     ]
 )
 EITHER = frozenset(
@@ -268,6 +270,7 @@ EITHER = frozenset(
         "prod",
         "ravel",
         "device",
+        *("unique", "diagonal", "trace", "cumprod"),
     ]
 )
 """Attributes that tensors and arrays have."""
