@@ -24,7 +24,7 @@ from torchcopylint.verify.slicing.sizes import Setting
 from torchcopylint.verify.slicing.skipping import Skipper
 from torchcopylint.verify.slicing.source import Source, nodes_of, walked
 from torchcopylint.verify.slicing.things import WEAK, scalar
-from torchcopylint.verify.slicing.tries import NUMBERS, Heard, ends_before
+from torchcopylint.verify.slicing.tries import NUMBERS, Heard, ends_before, is_of_kinds
 from torchcopylint.verify.slicing.unpacking import take_apart
 
 _SIZES = (4, 6)
@@ -294,6 +294,7 @@ class Search(Scripting):
         lesson: Lesson | None = Lesson()
         asked: list[Setting] = []
         complaints = Counter[str]()
+        heard = Heard()
         graded = False
         inside = [scopes[-1] for scopes in self.plans.targets() if scopes]
         learner = Learner(self.source.tree, inside, self.plans.rows)
@@ -339,6 +340,11 @@ class Search(Scripting):
             lesson = learner.after(lesson, run, attempt.marks, script.rows())
             if lesson is not None and lesson.setting != before:
                 asked.clear()
+                if is_of_kinds(run):
+                    # Nothing else was learnt of it, and other inputs are of the same kinds.
+                    heard.add("", run, len(attempt.marks))
+                if heard.spent:
+                    return
 
     def _settings(self, plan: Plan, size: int, seed: int) -> Iterator[Setting]:
         gradient = bool(GRADIENT & set(self.confirm))

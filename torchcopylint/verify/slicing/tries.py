@@ -58,6 +58,11 @@ class Heard:
                 self.spent.add(label)
 
 
+def is_of_kinds(run: Run) -> bool:
+    """Whether what ended a run hangs on names and kinds, and hardly on shapes."""
+    return bool(run.ended and run.raised) and run.raised[-1].kind in _OF_KINDS | _OF_NAMES
+
+
 def ends_before(run: Run) -> bool:
     """Whether an exception that has nothing to do with graphs ended a run before any step: so it does with graphs."""
     if not run.ended or not run.raised or any(run.passes):
