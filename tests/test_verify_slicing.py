@@ -282,7 +282,7 @@ args.device = torch.device("cpu")
 weights = torch.zeros(args.rows, device=args.device)
 best = weights
 weights += 0.5
-print(best, weights)
+print(best.sum() - weights.sum())
 """
 TRAINER = """\
 import torch
@@ -299,7 +299,7 @@ class Client:
             value = state[key]
             old = value
             value.mul_(rate)
-            print(old, value)
+            print(old.sum() - value.sum())
 """
 
 
