@@ -86,7 +86,7 @@ def note_pack(m: Machine, dotted: str, event: t.Call | t.Invoke) -> None:
         for register in registers:
             function = called(m, register, m.value(register))
             likely = _likely_methods(m, register, *(one.register for one in event.arguments))
-            for one in [function] if function.const is not None else likely:
+            for one in [function] if function.const is not None else likely or [function]:
                 _note(m, one, PACK, register)
                 _hand_tensor(m, one, event.site)
 

@@ -296,7 +296,8 @@ def _fields(m: Machine) -> Iterator[Relation]:
 
 def _of_constructor(m: Machine, field: str, store: t.StoreAttribute) -> Iterator[Relation]:
     """What a constructor, and nobody else, sets to a model that it holds already, though no method of its class uses
-    both: others do, who ask its object for them. `self.critic_target = self.critic`."""
+    both: others do, who ask its object for them, in the file or, if that makes no such object, in another one.
+    `self.critic_target = self.critic`."""
     made = _handed_back(m, store.value)
     own = isinstance(made, t.Attribute) and m.unit.first == naming.text_of(m, made.base) == naming.text_of(
         m, store.base
@@ -308,8 +309,11 @@ def _of_constructor(m: Machine, field: str, store: t.StoreAttribute) -> Iterator
         return
     if m.value(store.value).kind is Kind.MODULE and not _handed(m, field):
         looks = (m.world.index(unit).of(t.Attribute) for unit in m.world.program.units if unit.owner != m.unit.owner)
-        met = min((event.site for events in looks for event in events if event.name == field), default=store.site)
-        yield ModulePaired(met, f"{m.unit.first}.{field}", naming.text_of(m, made.out), store.site, FORM, Sure.LIKELY)
+        name = f"{m.unit.first}.{field}"
+        met = [event.site for events in looks for event in events if event.name == field]
+        if met or not m.world.may_be_handed(m.unit, name):
+            site = min(met, default=store.site)
+            yield ModulePaired(site, name, naming.text_of(m, made.out), store.site, FORM, Sure.LIKELY)
 
 
 def _of_handed(m: Machine, field: str, store: t.StoreAttribute) -> Iterator[Relation]:
