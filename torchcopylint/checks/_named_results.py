@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchcopylint.base.finding import Confidence, Role
-from torchcopylint.base.report import Point, Report
+from torchcopylint.base.finding import Confidence
+from torchcopylint.base.report import Report
 from torchcopylint.checks._common import at_most, confidence, order_of, read_point, written_point
 from torchcopylint.flow.facts import ReadAfter, UnitFacts, Write
 
@@ -19,12 +19,8 @@ def of_results(unit: UnitFacts, owns: dict[int, list[ReadAfter]]) -> Iterator[Re
         later = [read for read in reads if _is_source(read, write)] if _is_named(write) else []
         if later and any(read.name == write.result and read.consumer in _WANTED for read in reads):
             read = min(later, key=order_of)
-            values = {"name": write.result, "op": write.op, "source": write.root, "result": write.result}
-            points = (
-                Point(Role.SHARED, write.site, "shared.name", values),
-                written_point(write),
-                read_point(read, write),
-            )
+            values = {"name": write.result, "op": write.op, "source": write.root}
+            points = (written_point(write), read_point(read, write))
             yield Report(write.site, points, values, at_most(Confidence.MEDIUM, confidence(write.sure)), "result")
 
 
