@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from torchcopylint.checks._common import DIRECT_FORMS, LOOKED_AT, edits_openly, suffers_caller
+from torchcopylint.base.finding import Confidence, Role
+from torchcopylint.base.report import Point, Report
+from torchcopylint.checks._common import (
+    DIRECT_FORMS,
+    LOOKED_AT,
+    at_most,
+    confidence,
+    edits_openly,
+    suffers_caller,
+    written_point,
+)
 from torchcopylint.flow.facts import CallerSuffers, ReadAfter, UnitFacts, Write
 from torchcopylint.flow.model import ARGUMENT, TENSORS, Kind
 
@@ -20,7 +30,16 @@ _CHANGING = frozenset(
 """First words of the names of functions that are there to change what they are given."""
 
 
-def edits(unit: UnitFacts, owns: Reads, others: Reads) -> list[Write]:
+def of_renamed(unit: UnitFacts, owns: Reads, others: Reads) -> Iterator[Report]:
+    """Report each such edit."""
+    for write in _edits(unit, owns, others):
+        values = {"name": write.root, "op": write.op, "source": write.owner_name, "result": write.root}
+        shared = Point(Role.SHARED, write.bound, "shared.name", values)
+        sure = at_most(Confidence.MEDIUM, confidence(write.sure))
+        yield Report(write.site, (shared, written_point(write)), values, sure, "caller")
+
+
+def _edits(unit: UnitFacts, owns: Reads, others: Reads) -> list[Write]:
     """The first write of each argument by a second name for all of it, by which the unit goes on: `new = boxes;
     new[:, 2:] += margin; return new`. Who edits the argument for its caller has no use for another name.
 

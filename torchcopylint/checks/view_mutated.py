@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 
 from torchcopylint.base.finding import Confidence, Role
 from torchcopylint.base.report import Point, Report
-from torchcopylint.checks import _renamed
 from torchcopylint.checks._common import (
     DIRECT_FORMS,
     LOOKED_AT,
@@ -32,6 +31,7 @@ from torchcopylint.checks._common import (
     written_point,
 )
 from torchcopylint.checks._named_results import of_results
+from torchcopylint.checks._renamed import of_renamed
 from torchcopylint.flow.facts import (
     CallerSuffers,
     EditedEachTurn,
@@ -39,6 +39,7 @@ from torchcopylint.flow.facts import (
     EntryWritten,
     FieldIsGlobal,
     FieldsTwins,
+    Link,
     PartHandedOut,
     PartSuffers,
     ReadAfter,
@@ -68,7 +69,6 @@ def check(unit: UnitFacts) -> Iterator[Report]:
     alone = edited_alone(unit)
     handed_out = {fact.site for fact in unit.facts if isinstance(fact, PartHandedOut) and not fact.whole}
     scratch = {fact.site for fact in unit.facts if isinstance(fact, ScratchEdited)}
-    suffering = {fact.site for fact in unit.facts if isinstance(fact, CallerSuffers)}
     found = []
     reaching, edits = [], []
     for write in unit.writes.values():
@@ -102,26 +102,11 @@ def check(unit: UnitFacts) -> Iterator[Report]:
             edits.append((write, links_of(write)))
     told = {link.site for _, read in found if not read.second for link in read.links}
     found = [(write, read) for write, read in found if not read.second or told.isdisjoint(x.site for x in read.links)]
-    for write, links in first_of_each(edits):
-        points = (*shared_points(links), written_point(write))
-        values = {"name": write.root or write.name, "op": write.op, "source": write.owner_name}
-        yield Report(write.site, points, values, at_most(Confidence.MEDIUM, confidence(write.sure)), "field")
-    for write, links in first_of_each(reaching):
-        points = (*shared_points(links), written_point(write))
-        values = {"name": write.root or write.name, "op": write.op, "source": write.owner_name}
-        sure = confidence(write.sure)
-        if sure is not Confidence.HIGH and write.site not in suffering:
-            # That somebody hands in a tensor, and that he looks at it again, is one assumption too many.
-            sure = Confidence.LOW
-        yield Report(write.site, points, values, sure, "caller")
+    yield from _of_edits(edits)
+    yield from _of_reaching(unit, reaching)
     told = {write.site for write, _ in (*found, *reaching, *edits)}
-    yield from (report for report in of_results(unit, owns) if report.site not in told)
-    for write in _renamed.edits(unit, owns, others):
-        if write.site not in told:
-            values = {"name": write.root, "op": write.op, "source": write.owner_name, "result": write.root}
-            shared = Point(Role.SHARED, write.bound, "shared.name", values)
-            sure = at_most(Confidence.MEDIUM, confidence(write.sure))
-            yield Report(write.site, (shared, written_point(write)), values, sure, "caller")
+    apart = (*of_results(unit, owns), *of_renamed(unit, owns, others))
+    yield from (report for report in apart if report.site not in told)
     yield from _of_turns(unit, {*told, *(link.site for _, read in found for link in read.links)})
     yield from _of_entries(unit, told)
     yield from (_of_part(unit, fact) for fact in _parts(unit, owns) if fact.site not in told)
@@ -136,6 +121,27 @@ def check(unit: UnitFacts) -> Iterator[Report]:
         shown = only_shown(unit, others.get(write.site, []), owns.get(write.site, []))
         variant = "shown" if shown else ""
         yield Report(write.site, points, values, at_most(limit, confidence(write.sure, read.sure)), variant)
+
+
+def _of_edits(edits: list[tuple[Write, tuple[Link, ...]]]) -> Iterator[Report]:
+    """What is written for the moment, and is a field of an object."""
+    for write, links in first_of_each(edits):
+        points = (*shared_points(links), written_point(write))
+        values = {"name": write.root or write.name, "op": write.op, "source": write.owner_name}
+        yield Report(write.site, points, values, at_most(Confidence.MEDIUM, confidence(write.sure)), "field")
+
+
+def _of_reaching(unit: UnitFacts, reaching: list[tuple[Write, tuple[Link, ...]]]) -> Iterator[Report]:
+    """What is written by way of a view, and is the caller's."""
+    suffering = {fact.site for fact in unit.facts if isinstance(fact, CallerSuffers)}
+    for write, links in first_of_each(reaching):
+        points = (*shared_points(links), written_point(write))
+        values = {"name": write.root or write.name, "op": write.op, "source": write.owner_name}
+        sure = confidence(write.sure)
+        if sure is not Confidence.HIGH and write.site not in suffering:
+            # That somebody hands in a tensor, and that he looks at it again, is one assumption too many.
+            sure = Confidence.LOW
+        yield Report(write.site, points, values, sure, "caller")
 
 
 def _of_other_holders(unit: UnitFacts, write: Write, reads: list[ReadAfter]) -> list[ReadAfter]:
