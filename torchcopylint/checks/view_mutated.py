@@ -153,13 +153,13 @@ def _of_other_holders(unit: UnitFacts, write: Write, reads: list[ReadAfter]) -> 
 
 
 def _of_filled(unit: UnitFacts, write: Write, reads: list[ReadAfter], own: list[ReadAfter]) -> list[ReadAfter]:
-    """The reads by a second name for what has nothing in it yet, where elements are set by either name
+    """The reads by a second name for what has nothing in it yet, where it is set by either name
     (`pos = neg = torch.zeros(n); pos[x > 0] = 1; neg[x < 0] = 1`), or both go into one thing (`old = buf; buf[i] = x;
     buf - old`). Who only wants another name fills by that alone, and looks at that alone."""
     if not own:
         return []
     mine = set(write.storages)
-    filled = {one.root for one in unit.writes.values() if one.blank and one.form == "item" and mine == {*one.storages}}
+    filled = {one.root for one in unit.writes.values() if one.blank and one.form in _FORMS and mine == {*one.storages}}
     plain = [read for read in reads if all(link.how is None for link in read.links)]
     # What an earlier turn has left elsewhere had been filled by then: `buf.copy_(frame)`, and `self.last = buf` behind.
     # Who fills one element on each turn is not done yet.
@@ -171,7 +171,7 @@ def _of_filled(unit: UnitFacts, write: Write, reads: list[ReadAfter], own: list[
     both = [read for read in plain if read.bound < write.site and read.site in met and read.name.isidentifier()]
     if both:
         return both
-    if write.form != "item" or not write.root.isidentifier():
+    if not write.root.isidentifier():
         return []
     return [read for read in plain if read.name in filled - {write.root} and read.name.isidentifier()]
 

@@ -326,6 +326,9 @@ def _of_handed(m: Machine, field: str, store: t.StoreAttribute) -> Iterator[Rela
     handed = set(_handed(m, field))
     if naming.text_of(m, store.base) != m.unit.first or not may_be_model(m, store.value):
         return
+    if not kinds.named_model(given) and not _uses(m, field):
+        # `self.prev_frame = frame`: nobody calls what is kept.
+        return
     for unit in m.world.program.units:
         others = unit.owner == m.unit.owner and unit is not m.unit and any(one.name == given for one in unit.parameters)
         index = m.world.index(unit)
