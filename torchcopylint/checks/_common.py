@@ -217,6 +217,9 @@ def suffers_caller(unit: UnitFacts, write: Write, *, shown: bool = False, part: 
     return not unit.name.endswith("_") and not unit.takes_inplace
 
 
+_MEMORY = TENSORS | {Kind.ARRAY}
+
+
 def caller_suffers(unit: UnitFacts, *, in_network: bool) -> Iterator[CallerSuffers]:
     """The first write of each parameter by which a caller suffers: by activations in place of a part of a network, or
     otherwise."""
@@ -227,7 +230,7 @@ def caller_suffers(unit: UnitFacts, *, in_network: bool) -> Iterator[CallerSuffe
             continue
         write = unit.writes[fact.site]
         plain = {link.how for link in write.chain} <= PLAIN_HOWS | {How.PARAMETER}
-        if write.kind in TENSORS and plain and suffers_caller(unit, write, part=fact.name.endswith("]")):
+        if write.kind in _MEMORY and plain and suffers_caller(unit, write, part=fact.name.endswith("]")):
             seen.add(fact.name)
             if (forward and write.form == "activation") is in_network:
                 yield fact
