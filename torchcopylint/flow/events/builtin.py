@@ -122,6 +122,13 @@ def _list(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str)
     return made
 
 
+@special("random.sample", "random.choices")
+def _drawn(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
+    """Some of what a sequence holds, in a list of their own."""
+    item = iterate(m, arguments.first("population"), event.site, receiver_text(m, event))
+    return containers.iterator(m, event.site, item, "list", Kind.LIST)
+
+
 def _is_sequence(m: Machine, ref: int) -> bool:
     """Whether something has its elements in places. What views of one tensor an operation has made (`x.split(2)`) are
     made of that tensor when somebody takes them out, as its rows are."""
