@@ -113,8 +113,7 @@ def check(unit: UnitFacts) -> Iterator[Report]:
     for write, read in once_a_sharing(found):
         points = (*shared_points(read.links), written_point(write), read_point(read, write))
         name, source = _pair(read, write)
-        if name == source and ("[*]" in name or read.site == write.site):
-            # Elements of one list, or what a loop takes out under one name, which nothing tells apart, are others each.
+        if not source:
             continue
         values = {"name": name, "op": write.op, "source": source}
         limit = Confidence.MEDIUM if write.site in handed_out | scratch else Confidence.HIGH
@@ -409,12 +408,19 @@ def _goes_on_with_part(unit: UnitFacts, write: Write, reads: list[ReadAfter], ow
 
 
 def _pair(read: ReadAfter, write: Write) -> tuple[str, str]:
+    """The names of what shares memory; the second is empty where nothing tells the two apart: elements of one list, or
+    what a loop takes out under one name, are others each."""
     mine = write.root or write.name
     if mine == read.name:
         # A call was handed both names, and reads the one through which it writes.
         names = (name for link in read.links for name in (link.result, link.source))
         mine = next((name for name in names if name and name != read.name), mine)
-    return (mine, read.name) if read.below_written or not read.links else (read.name, mine)
+    if mine != read.name:
+        return (mine, read.name) if read.below_written or not read.links else (read.name, mine)
+    if "[*]" in mine or read.site == write.site:
+        return mine, ""
+    # What one turn of a loop has by a name, and the next one by the same, is the memory of something else.
+    return mine, write.owner_name or mine
 
 
 def _reaches_caller(unit: UnitFacts, write: Write, owns: list[ReadAfter], reads: list[ReadAfter]) -> bool:
