@@ -77,6 +77,9 @@ def call(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) -> Valu
         if name == "backward" and obj.sure is Sure.PROVEN:
             severed.note_number(m, event.base, event.site, naming.text_of(m, event.base))
         op = table.array_method(name)
+        if op is not None and op.result == "none" and obj.sure < Sure.PROVEN and _is_used(m, event):
+            # `x, order = x.sort(0)`: NumPy returns nothing there, so that it is no array.
+            return _call_on_unknown(m, base, obj, event, arguments)
         if op is not None:
             return _call_array_method(m, op, arguments, event, name)
     elif obj.kind is Kind.MODULE:
@@ -126,6 +129,11 @@ def of_plain(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) -> 
     if base.kind is Kind.STRING and event.name in ("join", "format", "strip", "lower", "upper", "replace"):
         return Value(kind=Kind.STRING)
     return memory.unknown(m, event.site, naming.text_of(m, event.out))
+
+
+def _is_used(m: Machine, event: t.Invoke) -> bool:
+    user = m.consumer_of(event.out)
+    return user is not None and not isinstance(user, t.Discard)
 
 
 def _call_on_unknown(m: Machine, base: Value, obj: Object, event: t.Invoke, arguments: Arguments) -> Value:
