@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from torchcopylint.flow.running.machine import Machine
 
 MAX_STEPS = 12
+MAX_NESTING = 4
 _NUMBERS = frozenset({Kind.NUMBER, Kind.UNKNOWN})
 
 
@@ -48,7 +49,8 @@ def _terms(m: Machine, loss: int, site: int) -> list[int]:
     found = dict.fromkeys(terms.of(m, loss))
     load = m.unit.definitions[loss] if loss >= 0 else None
     for bind in m.index.binds.get(load.name, ()) if isinstance(load, t.Load) else ():
-        if bind.site < site and isinstance(m.unit.definitions[bind.value], t.Augment | t.Operate):
+        made = m.unit.definitions[bind.value] if bind.value >= 0 and bind.site < site else None
+        if isinstance(made, t.Augment | t.Operate):
             found |= dict.fromkeys(terms.of(m, bind.value))
     return list(found)
 
@@ -79,9 +81,11 @@ def _copy_behind(m: Machine, register: int) -> t.Call | t.Invoke | None:
     return None
 
 
-def _number_behind(m: Machine, register: int) -> tuple[t.Event, int, str] | None:
+def _number_behind(m: Machine, register: int, nesting: int = MAX_NESTING) -> tuple[t.Event, int, str] | None:
     """The event that took a number out of a tensor with a graph, if a term is that number, scaled by others at most:
-    it, what it took, and how it is called."""
+    it, what it took, and how it is called. So many factors and helpers within one another are looked into."""
+    if not nesting:
+        return None
     for _ in range(MAX_STEPS):
         event = m.unit.definitions[register] if register >= 0 else None
         if event is None or event.site in m.called.muted or kind_of(m.value(register), m.state) not in _NUMBERS:
@@ -94,20 +98,22 @@ def _number_behind(m: Machine, register: int) -> tuple[t.Event, int, str] | None
                 register = terms.bound_to(m, register)
             case t.Operate() if event.symbol == "*":
                 scaled = [one for one in event.operands if not terms.is_setting(m, one)]
-                found = [one for one in (_number_behind(m, one) for one in scaled or event.operands) if one is not None]
+                behind = [_number_behind(m, one, nesting - 1) for one in scaled or event.operands]
+                found = [one for one in behind if one is not None]
                 return found[0] if len(found) == len(scaled or found) == 1 else None
             case t.Call() | t.Invoke():
-                return _number_of_helper(m, event)
+                return _number_of_helper(m, event, nesting - 1)
             case _:
                 return None
     return None
 
 
-def _number_of_helper(m: Machine, event: t.Call | t.Invoke) -> tuple[t.Event, int, str] | None:
+def _number_of_helper(m: Machine, event: t.Call | t.Invoke, nesting: int) -> tuple[t.Event, int, str] | None:
     """The same for a call of a function or method of this file that returns nothing but such numbers."""
     number = severed.called_unit(m, event)
     helper = m.world.machines.get(number) if number is not None and m.world.is_own(number) else None
-    made = [_number_behind(helper, one.value) for one in helper.index.of(t.Return)] if helper is not None else []
+    returned = helper.index.of(t.Return) if helper is not None else []
+    made = [_number_behind(helper, one.value, nesting) for one in returned] if helper is not None else []
     taken = [argument.register for argument in event.arguments]
     if helper is None or not made or None in made or not taken:
         return None

@@ -26,7 +26,8 @@ def found(m: Machine) -> Iterator[EntryWritten]:
     """The first write of each such sum, if the list is looked at behind the loop."""
     for name, binds in m.index.binds.items():
         source = _first_of(m, binds[0].value)
-        if not source or any(not isinstance(m.unit.definitions[bind.value], t.Augment) for bind in binds[1:]):
+        again = [m.unit.definitions[bind.value] if bind.value >= 0 else None for bind in binds[1:]] if source else []
+        if not source or not all(isinstance(event, t.Augment) for event in again):
             continue
         write = next((w for _, w in sorted(m.writes.items()) if _takes_up(m, w, name, binds[0].site, source)), None)
         read = _read_behind(m, source, write.site) if write is not None else None
